@@ -1,0 +1,19 @@
+// The bench answers first whether a kernel is right, then how fast it is.
+#pragma once
+
+#include <string>
+
+#include "cli/bench_case.h"
+#include "cli/bench_steps.h"
+
+namespace hdetach::cli {
+
+// Compares the kernel's outputs and every gradient with the float64 reference on a shortened
+// sequence of the case. The error of each (relative Frobenius norm) may be at most twice that of
+// the float32 reference. Throws std::runtime_error naming the tensor and both errors.
+void check_kernel(const BenchCase& shape, const std::string& kernel, double detach);
+
+// Runs both steps and throws std::runtime_error unless they agree: a fair race has one course.
+void check_peer(const std::string& name, TrainStep& peer, TrainStep& ours);
+
+}  // namespace hdetach::cli

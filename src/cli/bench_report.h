@@ -1,0 +1,27 @@
+// How a measurement is shown.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/bench_case.h"
+
+namespace hdetach::cli {
+
+struct BenchRow {
+  BenchCase shape;
+  std::string kernel;
+  double detach;
+  int threads;
+  double forward_ms = 0, backward_ms = 0, train_ms = 0;  // medians
+  // A training step of each peer; empty when it was not run.
+  std::optional<double> libtorch_train_ms = {}, onednn_train_ms = {}, reference_train_ms = {};
+  double peak_gflops = 0;    // measured, with the same threads
+  double peak_fraction = 0;  // of it that the training step reaches
+};
+
+std::string json_line(const BenchRow& row);
+std::string table_head();
+std::string table_line(const BenchRow& row);
+
+}  // namespace hdetach::cli

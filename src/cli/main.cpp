@@ -1,0 +1,49 @@
+#include <c10/util/Exception.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "cli/subcommands.h"
+#include "cli/version.h"
+
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsageError = 2;
+
+int fail(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "hdetach: error: {}\n", message);
+  return kFailure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program("An LSTM whose gradient can be steered per time step.", "hdetach");
+  program.set_version_flag(
+      "--version", fmt::format("hdetach {} ({})", hdetach::cli::version(), hdetach::cli::commit()));
+  program.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("hdetach: {}\nhdetach --help and hdetach COMMAND --help list the flags.\n",
+                       error.what());
+  });
+  hdetach::cli::register_info(program);
+  hdetach::cli::register_bench(program);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Error& error) {
+    return program.exit(error) == 0 ? 0 : kUsageError;
+  } catch (const c10::Error& error) {
+    return fail(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+  if (program.get_subcommands().empty()) {
+    fmt::print(stderr, "{}", program.help());
+    return kUsageError;
+  }
+  return 0;
+}

@@ -1,0 +1,402 @@
+// Products in AMX tiles. Strategy: a float is a sum of three bf16 parts, and a product of floats is
+// the six products of parts that matter (the others are below 2^-24). A step of the tile product
+// makes 2 x 2 tiles of results from two row tiles and two column tiles: first the five small
+// products over a run, then the large one on top, so that the small ones lose nothing.
+// Row tiles have as few rows as cover the batch evenly, since a tile product costs one cycle a row.
+// Limits: infinite inputs become NaN (inf - inf in the split). Columns are padded to 32.
+// Measured with `hdetach bench --kernel cpu-amx,cpu-avx512`.
+#pragma once
+
+#include "kernels/cpu/amx_split.inl"
+#include "kernels/cpu/backward.inl"
+#include "kernels/cpu/forward.inl"
+
+namespace {
+
+constexpr int64_t kTileDepth = 32;  // k a tile product covers
+constexpr int64_t kTileRun = 4;     // tile products summed before they are added in memory
+
+using TileSum = float[16][16];
+
+// Small products of one pair of parts: every row tile times every column tile.
+#define TILE_SQUARE()      \
+  do {                     \
+    TILE_PRODUCT(0, 4, 6); \
+    TILE_PRODUCT(1, 4, 7); \
+    TILE_PRODUCT(2, 5, 6); \
+    TILE_PRODUCT(3, 5, 7); \
+  } while (0)
+
+#define TILE_ROWS(plane)                               \
+  do {                                                 \
+    TILE_LOAD(4, a0[k * kTilePlanes + (plane)].value); \
+    TILE_LOAD(5, a1[k * kTilePlanes + (plane)].value); \
+  } while (0)
+
+#define TILE_COLUMNS(plane)                            \
+  do {                                                 \
+    TILE_LOAD(6, b0[k * kTilePlanes + (plane)].value); \
+    TILE_LOAD(7, b1[k * kTilePlanes + (plane)].value); \
+  } while (0)
+
+// sum[2 * row tile + column tile] = rows * columns; each argument is [depth][planes] tiles.
+inline void tile_product(const Tile* a0, const Tile* a1, const Tile* b0, const Tile* b1,
+                         int64_t depth, int rows, TileSum (&sum)[4]) {
+  for_tiles({0, depth}, kTileRun, [&](int64_t first, int64_t count) {
+    TILE_ZERO(0);
+    TILE_ZERO(1);
+    TILE_ZERO(2);
+    TILE_ZERO(3);
+    for (int64_t k = first; k < first + count; ++k) {
+      TILE_ROWS(1);
+      TILE_COLUMNS(1);
+      TILE_SQUARE();
+      TILE_COLUMNS(0);
+      TILE_SQUARE();
+      TILE_ROWS(2);
+      TILE_SQUARE();
+      TILE_ROWS(0);
+      TILE_COLUMNS(1);
+      TILE_SQUARE();
+      TILE_COLUMNS(2);
+      TILE_SQUARE();
+    }
+    for (int64_t k = first; k < first + count; ++k) {
+      TILE_ROWS(0);
+      TILE_COLUMNS(0);
+      TILE_SQUARE();
+    }
+    if (first == 0) {
+      TILE_STORE(0, sum[0]);
+      TILE_STORE(1, sum[1]);
+      TILE_STORE(2, sum[2]);
+      TILE_STORE(3, sum[3]);
+      return;
+    }
+    alignas(64) TileSum run[4];
+    TILE_STORE(0, run[0]);
+    TILE_STORE(1, run[1]);
+    TILE_STORE(2, run[2]);
+    TILE_STORE(3, run[3]);
+    for (int i = 0; i < 4; ++i) {
+      for (int m = 0; m < rows; ++m) store(sum[i][m], add(load(sum[i][m]), load(run[i][m])));
+    }
+  });
+}
+
+#undef TILE_SQUARE
+#undef TILE_ROWS
+#undef TILE_COLUMNS
+
+// Rows in pairs of tiles: row r stands in tile r / height at r % height.
+struct RowTiles {
+  int64_t pairs, height;
+};
+inline RowTiles row_tiles(int64_t rows) {
+  const int64_t pairs = ceil_div(rows, 32);
+  return {pairs, ceil_div(rows, 2 * pairs)};
+}
+
+// A task's own row tiles: enough for its rows, apart from every other task's.
+inline int64_t first_row_tile(Range range, int task) {
+  return 2 * (range.begin / 32 + task);
+}
+inline int64_t row_tile_count(int64_t batch, int workers) {
+  return 2 * (batch / 32 + workers + 1);
+}
+
+inline int64_t depth_tiles(int64_t depth) {
+  return ceil_div(depth, kTileDepth);
+}
+
+struct AmxProduct {
+  struct ForwardSpace {
+    int64_t depth;  // tiles over x and h side by side
+    Tile* weights;  // [blocks][4 gates][depth][planes]
+    Tile* rows;     // [row tiles][depth][planes]
+    float* stage;   // [workers][depth * 32] one row of x and h
+  };
+  struct BackwardSpace {
+    int64_t depth;         // tiles over the gate gradients of one row
+    int64_t slot_depth;    // tiles over the slots of a chunk
+    int64_t stage_stride;  // floats of x and h of one slot
+    RowTiles columns_at;   // how the columns x and h stand in tiles
+    Tile* w_hh;            // [column tiles, even][depth][planes]
+    Tile* w_ih;            // likewise
+    Tile* rows;            // [row tiles][depth][planes]
+    Tile* columns;         // [column tiles][slot depth][planes] x and h, transposed
+    Tile* dgates;          // [blocks][4 gates][slot depth][planes]
+    float* stage;          // [slot depth][32][stage_stride]
+  };
+  using Forward = ForwardJob<AmxProduct>;
+  using Backward = BackwardJob<AmxProduct>;
+
+  static void begin_task() {}
+  static void end_task() { release_tiles(); }
+
+  static ForwardSpace carve_forward(Arena& arena, const LstmShape& shape, int workers) {
+    ForwardSpace space;
+    space.depth = depth_tiles(shape.input + shape.hidden);
+    const int64_t planes = space.depth * kTilePlanes;
+    space.weights = arena.take<Tile>(block_count(shape.hidden) * 4 * planes);
+    space.rows = arena.take<Tile>(row_tile_count(shape.batch, workers) * planes);
+    space.stage = arena.take<float>(workers * space.depth * kTileDepth);
+    return space;
+  }
+
+  // Sixteen units by sixteen k at a time, turned so that k runs down the tile.
+  static void pack_forward(const ForwardArgs& args, const ForwardSpace& space, int64_t block) {
+    const int64_t input = args.shape.input, hidden = args.shape.hidden;
+    const int lanes = block_lanes(hidden, block);
+    for (int64_t gate = 0; gate < 4; ++gate) {
+      Tile* tiles = space.weights + (block * 4 + gate) * space.depth * kTilePlanes;
+      for (int64_t k = 0; k < space.depth * kTileDepth; k += 16) {
+        __m512i w[16];
+        for (int lane = 0; lane < 16; ++lane) {
+          alignas(64) float value[16] = {};
+          const int64_t unit = gate * hidden + block * kLanes + lane;
+          for (int64_t j = k; lane < lanes && j < least(k + 16, input + hidden); ++j) {
+            value[j - k] = j < input ? args.weights.w_ih[unit * input + j]
+                                     : args.weights.w_hh[unit * hidden + j - input];
+          }
+          w[lane] = _mm512_load_si512(value);
+        }
+        transpose(w);
+        Tile* planes = tiles + k / kTileDepth * kTilePlanes;
+        for (int64_t i = 0; i < 16; i += 2) {
+          split_pair(_mm512_castsi512_ps(w[i]), _mm512_castsi512_ps(w[i + 1]), planes,
+                     k % kTileDepth / 2 + i / 2);
+        }
+      }
+    }
+  }
+
+  static void forward_step(const Forward& job, int task, Range range, int64_t t,
+                           const int32_t* rows, int64_t count) {
+    const ForwardArgs& args = job.args;
+    const int64_t input = args.shape.input, hidden = args.shape.hidden;
+    const int64_t depth = job.product.depth, planes = depth * kTilePlanes;
+    const RowTiles at = row_tiles(count);
+    Tile* tiles = job.product.rows + first_row_tile(range, task) * planes;
+    float* stage = job.product.stage + task * depth * kTileDepth;
+    for (int64_t r = 0; r < count; ++r) {
+      const float* x = args.x + (t * args.shape.batch + rows[r]) * input;
+      const float* h = h_before(args, t) + rows[r] * hidden;
+      for (int64_t k = 0; k < input; ++k) stage[k] = x[k];
+      for (int64_t k = 0; k < hidden; ++k) stage[input + k] = h[k];
+      for (int64_t k = input + hidden; k < depth * kTileDepth; ++k) stage[k] = 0.0f;
+      for (int64_t d = 0; d < depth; ++d) {
+        split_row(stage + d * kTileDepth, tiles + r / at.height * planes + d * kTilePlanes,
+                  r % at.height);
+      }
+    }
+    configure_tiles(static_cast<int>(at.height));
+    for (int64_t block = 0; block < block_count(hidden); ++block) {
+      const Tile* w = job.product.weights + block * 4 * planes;
+      for (int64_t pair = 0; pair < at.pairs; ++pair) {
+        const Tile* a0 = tiles + 2 * pair * planes;
+        alignas(64) TileSum sum[2][4];  // gates i f, then g o
+        for (int64_t half = 0; half < 2; ++half) {
+          const Tile* columns = w + 2 * half * planes;
+          tile_product(a0, a0 + planes, columns, columns + planes, depth,
+                       static_cast<int>(at.height), sum[half]);
+        }
+        for (int64_t i = 0; i < 2 * at.height; ++i) {
+          const int64_t r = 2 * pair * at.height + i, tile = i / at.height, m = i % at.height;
+          if (r >= count) break;
+          V gates[4];
+          for (int gate = 0; gate < 4; ++gate) {
+            gates[gate] = add(load(job.space.bias + block * kBlock + gate * kLanes),
+                              load(sum[gate / 2][2 * tile + gate % 2][m]));
+          }
+          finish_forward(args, gates, t, rows[r], block);
+        }
+      }
+    }
+  }
+
+  static BackwardSpace carve_backward(Arena& arena, const LstmShape& shape,
+                                      const ::BackwardSpace& sweep, int workers) {
+    const int64_t blocks = block_count(shape.hidden), columns = shape.input + shape.hidden;
+    BackwardSpace space;
+    space.depth = blocks * kBlock / kTileDepth;
+    space.slot_depth = depth_tiles(sweep.slots);
+    space.stage_stride = columns + 16;
+    space.columns_at = row_tiles(columns);
+    const int64_t planes = space.depth * kTilePlanes;
+    space.w_hh = arena.take<Tile>(2 * ceil_div(shape.hidden, 32) * planes);
+    space.w_ih = arena.take<Tile>(2 * ceil_div(shape.input, 32) * planes);
+    space.rows = arena.take<Tile>(row_tile_count(shape.batch, workers) * planes);
+    const int64_t slot_planes = space.slot_depth * kTilePlanes;
+    space.columns = arena.take<Tile>(2 * space.columns_at.pairs * slot_planes);
+    space.dgates = arena.take<Tile>(blocks * 4 * slot_planes);
+    space.stage = arena.take<float>(space.slot_depth * kTileDepth * space.stage_stride);
+    return space;
+  }
+
+  // Rows of w are already k by column: block, gate, lane, as in the gate gradients.
+  static void pack_columns(const float* w, int64_t hidden, int64_t columns, int64_t block,
+                           int64_t depth, Tile* to) {
+    for (int64_t tile = 0; tile < 2 * ceil_div(columns, 32); ++tile) {
+      const int width = static_cast<int>(most(0, least(16, columns - tile * 16)));
+      const auto row = [&](int64_t i) {
+        const int64_t unit = block * kLanes + i % kLanes;
+        if (unit >= hidden || width == 0) return splat(0.0f);
+        return load_first(w + (i / kLanes * hidden + unit) * columns + tile * 16, width);
+      };
+      for (int64_t i = 0; i < kBlock; i += 2) {
+        Tile* planes = to + (tile * depth + block * 2 + i / kTileDepth) * kTilePlanes;
+        split_pair(row(i), row(i + 1), planes, i % kTileDepth / 2);
+      }
+    }
+  }
+
+  static void pack_backward(const Backward& job, int64_t block) {
+    const LstmShape& shape = job.args.shape;
+    const BackwardSpace& space = job.product;
+    pack_columns(job.args.weights.w_hh, shape.hidden, shape.hidden, block, space.depth, space.w_hh);
+    if (job.args.dx == nullptr) return;
+    pack_columns(job.args.weights.w_ih, shape.hidden, shape.input, block, space.depth, space.w_ih);
+  }
+
+  // Calls put(row, column, vector) with dgates * w for every row in the list.
+  template <typename Put>
+  static void columns_product(const Backward& job, int task, Range range, int64_t t,
+                              const int32_t* rows, int64_t count, const Tile* w, int64_t columns,
+                              const Put& put) {
+    if (count == 0) return;
+    const int64_t depth = job.product.depth, planes = depth * kTilePlanes;
+    const RowTiles at = row_tiles(count);
+    Tile* tiles = job.product.rows + first_row_tile(range, task) * planes;
+    for (int64_t r = 0; r < count; ++r) {
+      const int64_t slot = job.slot(t, rows[r]);
+      for (int64_t d = 0; d < depth; ++d) {
+        split_row(job.dgates(d / 2, slot) + d % 2 * kTileDepth,
+                  tiles + r / at.height * planes + d * kTilePlanes, r % at.height);
+      }
+    }
+    configure_tiles(static_cast<int>(at.height));
+    for (int64_t first = 0; first < columns; first += 32) {
+      const Tile* b0 = w + first / 16 * planes;
+      for (int64_t pair = 0; pair < at.pairs; ++pair) {
+        const Tile* a0 = tiles + 2 * pair * planes;
+        alignas(64) TileSum sum[4];
+        tile_product(a0, a0 + planes, b0, b0 + planes, depth, static_cast<int>(at.height), sum);
+        for (int64_t i = 0; i < 2 * at.height; ++i) {
+          const int64_t r = 2 * pair * at.height + i, tile = i / at.height, m = i % at.height;
+          if (r >= count) break;
+          put(rows[r], first, load(sum[2 * tile][m]));
+          if (first + 16 < columns) put(rows[r], first + 16, load(sum[2 * tile + 1][m]));
+        }
+      }
+    }
+  }
+
+  template <typename Put>
+  static void hidden_product(const Backward& job, int task, Range range, int64_t t,
+                             const int32_t* rows, int64_t count, const Put& put) {
+    columns_product(job, task, range, t, rows, count, job.product.w_hh, job.args.shape.hidden, put);
+  }
+
+  template <typename Put>
+  static void input_product(const Backward& job, int task, Range range, int64_t t,
+                            const int32_t* rows, int64_t count, const Put& put) {
+    columns_product(job, task, range, t, rows, count, job.product.w_ih, job.args.shape.input, put);
+  }
+
+  // x and h of 32 slots, transposed: column tiles whose depth is the slot.
+  static void columns_of(const Backward& job, int64_t d) {
+    const int64_t input = job.args.shape.input, hidden = job.args.shape.hidden;
+    const BackwardSpace& space = job.product;
+    float* stage = space.stage + d * kTileDepth * space.stage_stride;
+    for (int64_t i = 0; i < kTileDepth; ++i) {
+      float* to = stage + i * space.stage_stride;
+      const int64_t slot = d * kTileDepth + i;
+      const bool used = slot < job.used_slots;
+      for (int64_t k = 0; k < input; ++k) to[k] = used ? job.space.x_row[slot][k] : 0.0f;
+      for (int64_t k = 0; k < hidden; ++k) to[input + k] = used ? job.space.h_row[slot][k] : 0.0f;
+      for (int64_t k = input + hidden; k < space.stage_stride; ++k) to[k] = 0.0f;
+    }
+    for (int64_t tile = 0; tile < 2 * space.columns_at.pairs; ++tile) {
+      const int64_t column = tile * space.columns_at.height;
+      if (column >= input + hidden) continue;  // its sums are never read
+      V even[16], odd[16];
+      for (int64_t i = 0; i < 16; ++i) {
+        even[i] = load(stage + 2 * i * space.stage_stride + column);
+        odd[i] = load(stage + (2 * i + 1) * space.stage_stride + column);
+      }
+      for (int p = 0; p < kTilePlanes; ++p) {
+        __m512i pairs[16];
+        for (int i = 0; i < 16; ++i) pairs[i] = take_pairs(even[i], odd[i]);
+        transpose(pairs);
+        Tile& to = space.columns[(tile * space.slot_depth + d) * kTilePlanes + p];
+        for (int i = 0; i < 16; ++i) _mm512_store_si512(to.value[i], pairs[i]);
+      }
+    }
+  }
+
+  static void dgates_of(const Backward& job, int64_t block) {
+    const BackwardSpace& space = job.product;
+    const auto row = [&](int64_t slot, int64_t gate) {
+      return slot < job.used_slots ? load(job.dgates(block, slot) + gate * kLanes) : splat(0.0f);
+    };
+    const int64_t depth = depth_tiles(job.used_slots);
+    for (int64_t gate = 0; gate < 4; ++gate) {
+      Tile* tiles = space.dgates + (block * 4 + gate) * space.slot_depth * kTilePlanes;
+      for (int64_t slot = 0; slot < depth * kTileDepth; slot += 2) {
+        split_pair(row(slot, gate), row(slot + 1, gate), tiles + slot / kTileDepth * kTilePlanes,
+                   slot % kTileDepth / 2);
+      }
+    }
+    bias_sums(job, block);
+  }
+
+  // dweights of part of the (block, column pair) grid.
+  static void weights_part(const Backward& job, int task) {
+    const BackwardSpace& space = job.product;
+    const int64_t columns = job.args.shape.input + job.args.shape.hidden;
+    const int64_t pairs = space.columns_at.pairs, height = space.columns_at.height;
+    const int64_t planes = space.slot_depth * kTilePlanes;
+    const Range mine =
+        part(block_count(job.args.shape.hidden) * pairs, job.args.workers.count, task);
+    configure_tiles(static_cast<int>(height));
+    for (int64_t index = mine.begin; index < mine.end; ++index) {
+      const int64_t block = index / pairs, pair = index % pairs;
+      const Tile* a0 = space.columns + 2 * pair * planes;
+      for (int64_t half = 0; half < 2; ++half) {
+        const Tile* b0 = space.dgates + (block * 4 + 2 * half) * planes;
+        alignas(64) TileSum sum[4];
+        tile_product(a0, a0 + planes, b0, b0 + planes, depth_tiles(job.used_slots),
+                     static_cast<int>(height), sum);
+        for (int64_t i = 0; i < 2 * height; ++i) {
+          const int64_t column = 2 * pair * height + i, tile = i / height, m = i % height;
+          if (column >= columns) break;
+          float* to = job.space.dweights + (block * columns + column) * kBlock + half * 2 * kLanes;
+          store(to, add(load(to), load(sum[2 * tile][m])));
+          store(to + kLanes, add(load(to + kLanes), load(sum[2 * tile + 1][m])));
+        }
+      }
+    }
+    release_tiles();
+  }
+
+  static void weight_gradients(Backward& job) {
+    const int blocks = static_cast<int>(block_count(job.args.shape.hidden));
+    const int depth = static_cast<int>(depth_tiles(job.used_slots));
+    job.args.workers.run(
+        blocks + depth,
+        [](void* context, int index) {
+          const Backward& at = *static_cast<const Backward*>(context);
+          const int64_t blocks = block_count(at.args.shape.hidden);
+          if (index < blocks) return dgates_of(at, index);
+          columns_of(at, index - blocks);
+        },
+        &job);
+    job.args.workers.run(
+        job.args.workers.count,
+        [](void* context, int task) { weights_part(*static_cast<const Backward*>(context), task); },
+        &job);
+  }
+};
+
+}  // namespace

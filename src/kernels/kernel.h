@@ -1,0 +1,103 @@
+// The boundary between torch and the kernels: raw pointers in, a status out. Nothing below this
+// header allocates, draws random numbers or sees torch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hdetach {
+
+struct LstmShape {
+  int64_t steps;   // T
+  int64_t batch;   // B
+  int64_t input;   // I
+  int64_t hidden;  // H
+};
+
+// The caller's threads. run() calls task(context, i) once for every i in [0, tasks), possibly at
+// the same time, and returns when all are done.
+struct Workers {
+  int count;
+  void (*run)(int tasks, void (*task)(void* context, int index), void* context);
+};
+
+// A scale per step, or per step and row: value(t, b) = data[t * step_stride + b * row_stride].
+struct ScaleView {
+  const float* data;  // null means ones
+  int64_t step_stride;
+  int64_t row_stride;
+};
+
+struct Weights {
+  const float* w_ih;  // [4H, I], gates i f g o
+  const float* w_hh;  // [4H, H]
+  const float* b_ih;  // [4H] or null
+  const float* b_hh;  // [4H] or null
+};
+
+struct ForwardArgs {
+  LstmShape shape;
+  Weights weights;
+  const float* x;          // [T, B, I]
+  const float* h0;         // [B, H]
+  const float* c0;         // [B, H]
+  const int64_t* lengths;  // [B] or null
+  float* h;                // [T, B, H]
+  float* c;                // [T, B, H]
+  float* gates;            // [T, B, 4, H] activated gates for the backward pass, or null
+  void* workspace;         // forward_workspace() bytes, aligned to 64
+  Workers workers;
+};
+
+struct BackwardArgs {
+  LstmShape shape;
+  Weights weights;
+  const float* x;          // [T, B, I]
+  const float* h0;         // [B, H]
+  const float* c0;         // [B, H]
+  const int64_t* lengths;  // [B] or null
+  const float* h;          // [T, B, H] saved by forward, as are c and gates; all read-only
+  const float* c;          // [T, B, H]
+  const float* gates;      // [T, B, 4, H]
+  ScaleView h_scale;
+  ScaleView c_scale;
+  const float* dh;  // [T, B, H] or null
+  const float* dc;  // [T, B, H] or null
+  float* dx;        // [T, B, I] or null: not wanted
+  float* dh0;       // [B, H] or null
+  float* dc0;       // [B, H] or null
+  float* dw_ih;     // [4H, I] or null
+  float* dw_hh;     // [4H, H] or null
+  float* db;        // [4H] or null; the gradient of either bias
+  void* workspace;  // backward_workspace() bytes, aligned to 64
+  Workers workers;
+  int64_t* recurrent_products;  // out: (step, row) pairs multiplied with w_hh
+};
+
+struct Kernel {
+  const char* name;
+  // Null when this machine can run the kernel, else the reason why not.
+  const char* (*unavailable)();
+  size_t (*forward_workspace)(const LstmShape&, int workers);
+  size_t (*backward_workspace)(const LstmShape&, int workers);
+  void (*forward)(const ForwardArgs&);
+  void (*backward)(const BackwardArgs&);
+};
+
+// All kernels of this build, best first.
+struct KernelTable {
+  const Kernel* const* kernels;
+  int count;
+};
+KernelTable kernel_table();
+
+// The kernel called `name`, else null.
+const Kernel* find_kernel(const char* name);
+
+// Makes one more kernel known to find_kernel: a test's own, such as AMX in emulation.
+void add_kernel(const Kernel* kernel);
+
+// The first kernel of the table that this machine can run; there always is one.
+const Kernel* best_kernel();
+
+}  // namespace hdetach

@@ -1,0 +1,40 @@
+// The table of kernels, best first.
+#include <cstring>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/kernel.h"
+
+namespace hdetach {
+namespace {
+
+const Kernel* const kTable[] = {
+#if defined(__x86_64__)
+    &kCpuAmx, &kCpuAvx512, &kCpuAvx2,
+#endif
+    &kCpuGeneric};
+
+constexpr int kCount = sizeof(kTable) / sizeof(kTable[0]);
+
+const Kernel* added = nullptr;
+
+}  // namespace
+
+KernelTable kernel_table() { return {kTable, kCount}; }
+
+void add_kernel(const Kernel* kernel) { added = kernel; }
+
+const Kernel* find_kernel(const char* name) {
+  for (const Kernel* kernel : kTable) {
+    if (std::strcmp(kernel->name, name) == 0) return kernel;
+  }
+  return added != nullptr && std::strcmp(added->name, name) == 0 ? added : nullptr;
+}
+
+const Kernel* best_kernel() {
+  for (const Kernel* kernel : kTable) {
+    if (kernel->unavailable() == nullptr) return kernel;
+  }
+  return &kCpuGeneric;
+}
+
+}  // namespace hdetach

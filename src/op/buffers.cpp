@@ -1,0 +1,89 @@
+#include "op/buffers.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
+#include <c10/util/accumulate.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace hdetach {
+namespace {
+
+constexpr size_t kPage = size_t{2} << 20;  // huge pages, and the least size worth keeping
+
+class BufferPool {
+ public:
+  void* take(size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = free_.lower_bound(bytes);
+    if (found == free_.end() || found->first > bytes + bytes / 4) {
+      release_kept();  // the sizes have changed: what is kept will not fit what follows
+      void* block = std::aligned_alloc(kPage, bytes);
+      TORCH_CHECK(block != nullptr, "[lstm] out of memory: ", bytes, " bytes were refused.");
+      madvise(block, bytes, MADV_HUGEPAGE);  // advice only: a refusal costs speed
+      use_.in_use += static_cast<int64_t>(bytes);
+      size_of_[block] = bytes;
+      return block;
+    }
+    void* block = found->second;
+    use_.kept -= static_cast<int64_t>(found->first);
+    use_.in_use += static_cast<int64_t>(found->first);
+    free_.erase(found);
+    return block;
+  }
+
+  void give_back(void* block) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const size_t bytes = size_of_[block];
+    use_.in_use -= static_cast<int64_t>(bytes);
+    use_.kept += static_cast<int64_t>(bytes);
+    free_.emplace(bytes, block);
+  }
+
+  BufferUse use() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return use_;
+  }
+
+ private:
+  void release_kept() {
+    for (const auto& [bytes, block] : free_) {
+      size_of_.erase(block);
+      std::free(block);
+    }
+    free_.clear();
+    use_.kept = 0;
+  }
+
+  std::mutex mutex_;
+  std::multimap<size_t, void*> free_;  // by size
+  std::map<void*, size_t> size_of_;    // every block, in use or free
+  BufferUse use_;
+};
+
+BufferPool& pool() {
+  // Never destroyed: tensors of other static objects may outlive this file's.
+  static BufferPool* const instance = new BufferPool;
+  return *instance;
+}
+
+}  // namespace
+
+at::Tensor recycled(at::IntArrayRef sizes, at::ScalarType type) {
+  const auto options = at::TensorOptions().dtype(type);
+  const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
+  if (bytes < kPage) return at::empty(sizes, options);
+  void* block = pool().take((bytes + kPage - 1) / kPage * kPage);
+  return at::from_blob(
+      block, sizes, [](void* p) { pool().give_back(p); }, options);
+}
+
+BufferUse buffer_use() {
+  return pool().use();
+}
+
+}  // namespace hdetach

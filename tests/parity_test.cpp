@@ -1,0 +1,202 @@
+// Every kernel against the reference, on the shared case list: values, gradients, bits, counts.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/cases.h"
+
+namespace hdetach::test {
+namespace {
+
+// The relative Frobenius error of one output or gradient over several draws taken as one tensor.
+class PooledError {
+ public:
+  void add(const Tensor& got, const Tensor& truth) {
+    ASSERT_EQ(got.sizes(), truth.sizes());
+    error_ += (got.to(at::kDouble) - truth).square().sum().item<double>();
+    size_ += truth.square().sum().item<double>();
+  }
+  double value() const { return std::sqrt(size_ == 0.0 ? error_ : error_ / size_); }
+
+ private:
+  double error_ = 0.0, size_ = 0.0;
+};
+
+void expect_same_bits(const Outcome& got, const Outcome& want) {
+  const auto a = named(got), b = named(want);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(a[i].value.equal(b[i].value)) << a[i].name << " differs";
+  }
+}
+
+class Parity : public testing::TestWithParam<std::tuple<std::string, Case>> {};
+
+TEST_P(Parity, StaysInTheErrorBudget) {
+  const auto& [kernel, c] = GetParam();
+  const ForcedKernel forced(kernel);
+  // A few numbers can be exact in plain float32 by luck: small problems are drawn often enough that
+  // the two errors are compared over some ten thousand numbers.
+  const int64_t draws =
+      std::clamp<int64_t>(10000 / (c.steps * c.batch * c.hidden), 1, c.hidden == 1 ? 1000 : 50);
+  std::map<std::string, PooledError> ours, plain;
+  for (int64_t seed = 1; seed <= draws; ++seed) {
+    const Problem p = make_problem(c, seed);
+    const auto truth = named(run(p.to(at::kDouble), lstm_reference));
+    const auto reference = named(run(p, lstm_reference)), got = named(run(p));
+    ASSERT_EQ(last_forward().kernel, kernel);
+    ASSERT_EQ(last_backward().kernel, kernel);
+    ASSERT_EQ(got.size(), truth.size());
+    for (size_t i = 0; i < truth.size(); ++i) {
+      ours[got[i].name].add(got[i].value, truth[i].value);
+      plain[got[i].name].add(reference[i].value, truth[i].value);
+    }
+  }
+  for (const auto& [name, error] : ours) {
+    // DESIGN.md's budget, with one unit of float32's last place as the floor: where plain float32
+    // rounds once, nobody need do better than that. Written so that NaN fails.
+    const double allowed = std::max(2 * plain[name].value(), std::ldexp(1.0, -23));
+    EXPECT_TRUE(error.value() <= (plain[name].value() == 0.0 ? 0.0 : allowed))
+        << name << " is off by " << error.value() << ", plain float32 by " << plain[name].value();
+    RecordProperty(name, std::to_string(error.value() / plain[name].value()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Parity,
+                         testing::Combine(testing::ValuesIn(testable_kernels()),
+                                          testing::ValuesIn(cases())),
+                         [](const auto& info) {
+                           return test_name(std::get<0>(info.param)) + "_" +
+                                  std::get<1>(info.param).name;
+                         });
+
+class EachKernel : public testing::TestWithParam<std::string> {
+ protected:
+  // Calls check(case, problem) for every case with the kernel forced.
+  template <typename Check>
+  void for_each_case(const Check& check) {
+    const ForcedKernel forced(GetParam());
+    for (const Case& c : cases()) {
+      SCOPED_TRACE(c.name);
+      check(c, make_problem(c));
+      ASSERT_EQ(last_forward().kernel, GetParam());
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EachKernel, testing::ValuesIn(testable_kernels()),
+                         [](const auto& info) { return test_name(info.param); });
+
+TEST_P(EachKernel, GivesTheSameBitsAgainAndWithTwoThreads) {
+  for_each_case([](const Case&, const Problem& p) {
+    const Threads one(1);
+    const Outcome first = run(p);
+    expect_same_bits(run(p), first);
+    const Threads two(2);
+    expect_same_bits(run(p), first);
+  });
+}
+
+TEST_P(EachKernel, ForwardNeverReadsTheScales) {
+  for_each_case([](const Case& c, Problem p) {
+    p.h_scale = p.c_scale = Tensor();
+    const auto [h, cells] = call(p, make_leaves(p));
+    const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(7);
+    for (const Scales kind : {Scales::kSteps, Scales::kRows, Scales::kDamp, Scales::kZero}) {
+      p.h_scale = make_scales(kind, c.steps, c.batch, random);
+      p.c_scale = make_scales(kind, c.steps, c.batch, random);
+      const auto [scaled_h, scaled_cells] = call(p, make_leaves(p));
+      EXPECT_TRUE(scaled_h.equal(h));
+      EXPECT_TRUE(scaled_cells.equal(cells));
+    }
+  });
+}
+
+// The (step, row) pairs whose gradient goes on into an earlier h.
+int64_t kept_pairs(const Case& c, const Problem& p, bool into_h0) {
+  int64_t kept = 0;
+  for (int64_t t = into_h0 ? 0 : 1; t < c.steps; ++t) {
+    for (int64_t b = 0; b < c.batch; ++b) {
+      if (p.lengths.defined() && t >= p.lengths[b].item<int64_t>()) continue;
+      float scale = 1.0f;
+      if (p.h_scale.defined()) {
+        scale = (p.h_scale.dim() == 1 ? p.h_scale[t] : p.h_scale[t][b]).item<float>();
+      }
+      if (scale != 0.0f) ++kept;
+    }
+  }
+  return kept;
+}
+
+TEST_P(EachKernel, MultipliesOnlyKeptSteps) {
+  for_each_case([](const Case& c, const Problem& p) {
+    if (c.steps * c.batch > 1000) return;  // counting reads one number at a time
+    run(p);
+    EXPECT_EQ(last_backward().recurrent_products, kept_pairs(c, p, true));
+    run(p, lstm, {true, false, true, true, true, true, true});
+    EXPECT_EQ(last_backward().recurrent_products, kept_pairs(c, p, false));
+  });
+}
+
+TEST_P(EachKernel, ComputesOnlyWantedGradients) {
+  for_each_case([](const Case& c, const Problem& p) {
+    if (c.steps > 100) return;
+    const Outcome all = run(p);
+    for (int i = 0; i < kArgs; ++i) {
+      if (!p.args[i].defined()) continue;
+      SCOPED_TRACE(kArgNames[i]);
+      Wants alone{}, others = kWantAll;
+      alone[i] = true;
+      others[i] = false;
+      const Outcome one = run(p, lstm, alone), rest = run(p, lstm, others);
+      for (int j = 0; j < kArgs; ++j) {
+        const Tensor& with = one.grads[j];
+        const Tensor& without = rest.grads[j];
+        ASSERT_EQ(with.defined(), j == i);
+        ASSERT_EQ(without.defined(), j != i && p.args[j].defined());
+        for (const Tensor& got : {with, without}) {
+          EXPECT_TRUE(!got.defined() || got.equal(all.grads[j])) << kArgNames[j];
+        }
+      }
+    }
+  });
+}
+
+TEST_P(EachKernel, BackwardTwiceGivesTheSameBitsAndAccumulates) {
+  for_each_case([](const Case&, const Problem& p) {
+    const Tensors leaves = make_leaves(p);
+    const auto [h, c] = call(p, leaves);
+    const Tensor h_before = h.detach().clone(), c_before = c.detach().clone();
+    const Tensors first = gradients(p, h, c, leaves, /*retain_graph=*/true);
+    Tensors outputs, arriving;
+    if (p.dh.defined()) outputs.push_back(h), arriving.push_back(p.dh);
+    if (p.dc.defined()) outputs.push_back(c), arriving.push_back(p.dc);
+    torch::autograd::backward(outputs, arriving, /*retain_graph=*/true);
+    torch::autograd::backward(outputs, arriving);
+    for (int i = 0; i < kArgs; ++i) {
+      if (!leaves[i].defined()) continue;
+      // Doubling is exact in floating point.
+      EXPECT_TRUE(leaves[i].grad().equal(first[i] * 2)) << kArgNames[i];
+      EXPECT_TRUE(leaves[i].detach().equal(p.args[i])) << kArgNames[i] << " was overwritten";
+    }
+    EXPECT_TRUE(h.detach().equal(h_before)) << "h was overwritten";
+    EXPECT_TRUE(c.detach().equal(c_before)) << "c was overwritten";
+  });
+}
+
+TEST_P(EachKernel, HonoursTheGradientIntoEitherOutput) {
+  const ForcedKernel forced(GetParam());
+  for (const Arrives arrives : {Arrives::kH, Arrives::kC}) {
+    Case c{"either", 9, 4, 3, 21, Scales::kRows};
+    c.arrives = arrives;
+    Problem p = make_problem(c);
+    const Outcome absent = run(p);
+    // An absent gradient is a gradient of zeros.
+    (arrives == Arrives::kH ? p.dc : p.dh) = at::zeros_like(p.dh.defined() ? p.dh : p.dc);
+    expect_same_bits(absent, run(p));
+    EXPECT_GT(absent.grads[3].abs().max().item<float>(), 0.0f);
+  }
+}
+
+}  // namespace
+}  // namespace hdetach::test
