@@ -11,6 +11,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -221,6 +222,33 @@ inline std::string test_name(const std::string& name) {
   return out;
 }
 
+// Two computations of one value that round in different orders. For sums of under 200 terms and no
+// large cancellation each stays within some units of the last place: 6e-8 or 1.1e-16.
+inline double tolerance(const Tensor& t) {
+  return t.scalar_type() == at::kDouble ? 1e-13 : 2e-6;
+}
+
+inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what) {
+  ASSERT_EQ(got.sizes(), want.sizes()) << what;
+  // Written so that NaN fails.
+  EXPECT_TRUE(relative_error(got, want) <= tolerance(got))
+      << what << " is off by " << relative_error(got, want);
+}
+
+inline void expect_close(const Outcome& got, const Outcome& want) {
+  const auto a = named(got), b = named(want);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) expect_close(a[i].value, b[i].value, a[i].name);
+}
+
+inline void expect_same_bits(const Outcome& got, const Outcome& want) {
+  const auto a = named(got), b = named(want);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(a[i].value.equal(b[i].value)) << a[i].name << " differs";
+  }
+}
+
 // Every kernel that can run here, but for the reference, which judges them.
 inline std::vector<std::string> testable_kernels() {
   std::vector<std::string> names;
@@ -269,6 +297,32 @@ class Threads {
 
  private:
   int before_;
+};
+
+// Every kernel in float32, and the op in float64, which is the reference.
+struct Path {
+  std::string kernel;
+  at::ScalarType type;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Path& path) {
+  return out << path.kernel;
+}
+
+inline std::vector<Path> paths() {
+  std::vector<Path> list{{"reference", at::kDouble}};
+  for (const std::string& kernel : testable_kernels()) list.push_back({kernel, at::kFloat});
+  return list;
+}
+
+// A test that forces one path and at its end asserts that this one ran.
+class OnEachPath : public testing::TestWithParam<Path> {
+ protected:
+  Problem problem(const Case& c) const { return make_problem(c).to(GetParam().type); }
+  void TearDown() override { EXPECT_EQ(last_forward().kernel, GetParam().kernel); }
+
+ private:
+  ForcedKernel forced_{GetParam().kernel};
 };
 
 }  // namespace hdetach::test

@@ -22,23 +22,15 @@ class PooledError {
   double error_ = 0.0, size_ = 0.0;
 };
 
-void expect_same_bits(const Outcome& got, const Outcome& want) {
-  const auto a = named(got), b = named(want);
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_TRUE(a[i].value.equal(b[i].value)) << a[i].name << " differs";
-  }
-}
-
 class Parity : public testing::TestWithParam<std::tuple<std::string, Case>> {};
 
 TEST_P(Parity, StaysInTheErrorBudget) {
   const auto& [kernel, c] = GetParam();
   const ForcedKernel forced(kernel);
   // A few numbers can be exact in plain float32 by luck: small problems are drawn often enough that
-  // the two errors are compared over some ten thousand numbers.
+  // the two errors are compared over hundreds of numbers at least.
   const int64_t draws =
-      std::clamp<int64_t>(10000 / (c.steps * c.batch * c.hidden), 1, c.hidden == 1 ? 1000 : 50);
+      std::clamp<int64_t>(10000 / (c.steps * c.batch * c.hidden), 1, c.hidden == 1 ? 400 : 50);
   std::map<std::string, PooledError> ours, plain;
   for (int64_t seed = 1; seed <= draws; ++seed) {
     const Problem p = make_problem(c, seed);
@@ -58,6 +50,7 @@ TEST_P(Parity, StaysInTheErrorBudget) {
     const double allowed = std::max(2 * plain[name].value(), std::ldexp(1.0, -23));
     EXPECT_TRUE(error.value() <= (plain[name].value() == 0.0 ? 0.0 : allowed))
         << name << " is off by " << error.value() << ", plain float32 by " << plain[name].value();
+    // The headroom, for the XML report.
     RecordProperty(name, std::to_string(error.value() / plain[name].value()));
   }
 }

@@ -39,9 +39,7 @@ template <typename Vector>
 }
 
 using Vector128 = float __attribute__((vector_size(16)));
-void chains_128(int64_t rounds, float* sink) {
-  multiply_add_chains<Vector128>(rounds, sink);
-}
+void chains_128(int64_t rounds, float* sink) { multiply_add_chains<Vector128>(rounds, sink); }
 
 #if defined(__x86_64__)
 using Vector256 = float __attribute__((vector_size(32)));

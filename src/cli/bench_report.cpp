@@ -12,9 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
+Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 std::optional<double> speedup(const std::optional<double>& peer_ms, const BenchRow& row) {
   if (!peer_ms) return std::nullopt;

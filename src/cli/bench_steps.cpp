@@ -160,9 +160,7 @@ ForcedKernel::ForcedKernel(const std::string& kernel) {
 }
 
 // An empty value means the same as none.
-ForcedKernel::~ForcedKernel() {
-  setenv("HDETACH_KERNEL", before_.c_str(), 1);
-}
+ForcedKernel::~ForcedKernel() { setenv("HDETACH_KERNEL", before_.c_str(), 1); }
 
 std::unique_ptr<TrainStep> kernel_step(const Problem& problem, const std::string& kernel,
                                        const OptionalTensor& h_scale) {

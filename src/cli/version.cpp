@@ -4,11 +4,7 @@
 
 namespace hdetach::cli {
 
-const char* version() {
-  return HDETACH_VERSION;
-}
-const char* commit() {
-  return HDETACH_COMMIT;
-}
+const char* version() { return HDETACH_VERSION; }
+const char* commit() { return HDETACH_COMMIT; }
 
 }  // namespace hdetach::cli

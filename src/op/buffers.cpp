@@ -6,7 +6,9 @@
 #include <c10/util/accumulate.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -20,19 +22,21 @@ class BufferPool {
   void* take(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = free_.lower_bound(bytes);
-    if (found == free_.end() || found->first > bytes + bytes / 4) {
-      release_kept();  // the sizes have changed: what is kept will not fit what follows
-      void* block = std::aligned_alloc(kPage, bytes);
+    void* block;
+    if (found != free_.end() && found->first <= bytes + bytes / 4) {
+      block = found->second;
+      bytes = found->first;
+      use_.kept -= static_cast<int64_t>(bytes);
+      free_.erase(found);
+    } else {
+      block = std::aligned_alloc(kPage, bytes);
       TORCH_CHECK(block != nullptr, "[lstm] out of memory: ", bytes, " bytes were refused.");
       madvise(block, bytes, MADV_HUGEPAGE);  // advice only: a refusal costs speed
-      use_.in_use += static_cast<int64_t>(bytes);
       size_of_[block] = bytes;
-      return block;
     }
-    void* block = found->second;
-    use_.kept -= static_cast<int64_t>(found->first);
-    use_.in_use += static_cast<int64_t>(found->first);
-    free_.erase(found);
+    use_.in_use += static_cast<int64_t>(bytes);
+    most_in_use_ = std::max(most_in_use_, use_.in_use);
+    while (use_.in_use + use_.kept > most_in_use_) release_largest();
     return block;
   }
 
@@ -50,19 +54,19 @@ class BufferPool {
   }
 
  private:
-  void release_kept() {
-    for (const auto& [bytes, block] : free_) {
-      size_of_.erase(block);
-      std::free(block);
-    }
-    free_.clear();
-    use_.kept = 0;
+  void release_largest() {
+    const auto largest = std::prev(free_.end());
+    use_.kept -= static_cast<int64_t>(largest->first);
+    size_of_.erase(largest->second);
+    std::free(largest->second);
+    free_.erase(largest);
   }
 
   std::mutex mutex_;
   std::multimap<size_t, void*> free_;  // by size
   std::map<void*, size_t> size_of_;    // every block, in use or free
   BufferUse use_;
+  int64_t most_in_use_ = 0;
 };
 
 BufferPool& pool() {
@@ -82,8 +86,6 @@ at::Tensor recycled(at::IntArrayRef sizes, at::ScalarType type) {
       block, sizes, [](void* p) { pool().give_back(p); }, options);
 }
 
-BufferUse buffer_use() {
-  return pool().use();
-}
+BufferUse buffer_use() { return pool().use(); }
 
 }  // namespace hdetach

@@ -36,9 +36,7 @@ float* mutable_data(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
 }
 
-at::Tensor bytes(size_t count) {
-  return recycled({static_cast<int64_t>(count)}, at::kByte);
-}
+at::Tensor bytes(size_t count) { return recycled({static_cast<int64_t>(count)}, at::kByte); }
 
 LstmShape shape_of(const LstmInputs& in) {
   return {in.steps(), in.batch(), in.input(), in.hidden()};
@@ -306,11 +304,7 @@ TORCH_LIBRARY(hdetach, m) {
       lstm_cell_impl);
 }
 
-TORCH_LIBRARY_IMPL(hdetach, CPU, m) {
-  m.impl("lstm", lstm_impl);
-}
-TORCH_LIBRARY_IMPL(hdetach, Autograd, m) {
-  m.impl("lstm", lstm_impl);
-}
+TORCH_LIBRARY_IMPL(hdetach, CPU, m) { m.impl("lstm", lstm_impl); }
+TORCH_LIBRARY_IMPL(hdetach, Autograd, m) { m.impl("lstm", lstm_impl); }
 
 }  // namespace hdetach

@@ -8,7 +8,7 @@ struct Exponential {
   V minus_one;  // e^r - 1, so that e^x = scale * (1 + minus_one)
 };
 
-// x must be in [-87, 88].
+// x must be in [-80, 80].
 inline Exponential exponential(V x) {
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   const V magic = splat(12582912.0f);
@@ -26,10 +26,9 @@ inline Exponential exponential(V x) {
 }
 
 inline V sigmoid(V x) {
-  const V y = at_most(splat(88.0f), at_least(splat(-87.0f), sub(splat(0.0f), x)));
+  const V y = at_most(splat(80.0f), at_least(splat(-80.0f), sub(splat(0.0f), x)));
   const Exponential e = exponential(y);
-  const V one = splat(1.0f);
-  return div(one, add(one, fma(e.scale, e.minus_one, e.scale)));
+  return reciprocal(add(splat(1.0f), fma(e.scale, e.minus_one, e.scale)));
 }
 
 inline V hyperbolic_tangent(V x) {
@@ -37,7 +36,7 @@ inline V hyperbolic_tangent(V x) {
   const V y = at_least(splat(-40.0f), mul(magnitude(x), splat(-2.0f)));
   const Exponential e = exponential(y);
   const V m = fma(e.scale, e.minus_one, sub(e.scale, splat(1.0f)));
-  return with_sign_of(div(magnitude(m), add(splat(2.0f), m)), x);
+  return with_sign_of(quotient(magnitude(m), add(splat(2.0f), m)), x);
 }
 
 }  // namespace

@@ -98,16 +98,10 @@ inline RowTiles row_tiles(int64_t rows) {
 }
 
 // A task's own row tiles: enough for its rows, apart from every other task's.
-inline int64_t first_row_tile(Range range, int task) {
-  return 2 * (range.begin / 32 + task);
-}
-inline int64_t row_tile_count(int64_t batch, int workers) {
-  return 2 * (batch / 32 + workers + 1);
-}
+inline int64_t first_row_tile(Range range, int task) { return 2 * (range.begin / 32 + task); }
+inline int64_t row_tile_count(int64_t batch, int workers) { return 2 * (batch / 32 + workers + 1); }
 
-inline int64_t depth_tiles(int64_t depth) {
-  return ceil_div(depth, kTileDepth);
-}
+inline int64_t depth_tiles(int64_t depth) { return ceil_div(depth, kTileDepth); }
 
 struct AmxProduct {
   struct ForwardSpace {

@@ -8,9 +8,7 @@ namespace {
 inline __m512i lanes_of(__m256bh half) {
   return _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half));
 }
-inline V widen(__m512i low_half) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(low_half, 16));
-}
+inline V widen(__m512i low_half) { return _mm512_castsi512_ps(_mm512_slli_epi32(low_half, 16)); }
 
 // A tiles: row `row` of three consecutive planes gets the parts of from[0..31].
 inline void split_row(const float* from, Tile* planes, int64_t row) {

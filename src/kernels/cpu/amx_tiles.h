@@ -30,9 +30,7 @@ struct TileFile {
 };
 thread_local TileFile tile_file;
 
-inline int tile_rows(int t) {
-  return t == 6 || t == 7 ? 16 : tile_file.rows;
-}
+inline int tile_rows(int t) { return t == 6 || t == 7 ? 16 : tile_file.rows; }
 inline void emulate_load(int t, const void* from, int64_t stride) {
   for (int r = 0; r < tile_rows(t); ++r) {
     std::memcpy(tile_file.bytes[t][r], static_cast<const char*>(from) + r * stride, 64);
@@ -66,9 +64,7 @@ inline void emulate_product(int c, int a, int b) {
     std::memcpy(tile_file.bytes[c][m], sum, 64);
   }
 }
-inline void configure_tiles(int rows) {
-  tile_file.rows = rows;
-}
+inline void configure_tiles(int rows) { tile_file.rows = rows; }
 inline void release_tiles() {}
 
 }  // namespace
@@ -93,9 +89,7 @@ inline void configure_tiles(int rows) {
   config.rows[6] = config.rows[7] = 16;
   _tile_loadconfig(&config);
 }
-inline void release_tiles() {
-  _tile_release();
-}
+inline void release_tiles() { _tile_release(); }
 
 }  // namespace
 

@@ -12,18 +12,10 @@ using hdetach::LstmShape;
 
 constexpr int kBlock = 4 * kLanes;  // the four gates of kLanes units, side by side
 
-inline int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-inline int64_t most(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-inline int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-inline int64_t block_count(int64_t units) {
-  return ceil_div(units, kLanes);
-}
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t block_count(int64_t units) { return ceil_div(units, kLanes); }
 inline int block_lanes(int64_t units, int64_t block) {
   return static_cast<int>(least(kLanes, units - block * kLanes));
 }

@@ -11,17 +11,13 @@ using VInt = int32_t __attribute__((vector_size(16)));
 constexpr int kLanes = 4;
 constexpr int kTileRows = 2;  // 2 x 4 accumulators, 4 weights and 2 broadcasts in 16 registers
 
-inline V splat(float a) {
-  return V{a, a, a, a};
-}
+inline V splat(float a) { return V{a, a, a, a}; }
 inline V load(const float* p) {
   V a;
   std::memcpy(&a, p, sizeof(a));
   return a;
 }
-inline void store(float* p, V a) {
-  std::memcpy(p, &a, sizeof(a));
-}
+inline void store(float* p, V a) { std::memcpy(p, &a, sizeof(a)); }
 inline V load_first(const float* p, int n) {
   V a = splat(0.0f);
   for (int i = 0; i < n; ++i) a[i] = p[i];
@@ -40,33 +36,16 @@ inline V float_of(VInt a) {
   std::memcpy(&b, &a, sizeof(b));
   return b;
 }
-inline V add(V a, V b) {
-  return a + b;
-}
-inline V sub(V a, V b) {
-  return a - b;
-}
-inline V mul(V a, V b) {
-  return a * b;
-}
-inline V div(V a, V b) {
-  return a / b;
-}
-inline V fma(V a, V b, V c) {
-  return a * b + c;
-}
-inline V fnma(V a, V b, V c) {
-  return c - a * b;
-}
-inline V at_least(V limit, V a) {
-  return a < limit ? limit : a;
-}  // NaN in a stays NaN
-inline V at_most(V limit, V a) {
-  return a > limit ? limit : a;
-}
-inline V magnitude(V a) {
-  return float_of(bits_of(a) & 0x7fffffff);
-}
+inline V add(V a, V b) { return a + b; }
+inline V sub(V a, V b) { return a - b; }
+inline V mul(V a, V b) { return a * b; }
+inline V reciprocal(V a) { return splat(1.0f) / a; }
+inline V quotient(V a, V b) { return a / b; }
+inline V fma(V a, V b, V c) { return a * b + c; }
+inline V fnma(V a, V b, V c) { return c - a * b; }
+inline V at_least(V limit, V a) { return a < limit ? limit : a; }  // NaN in a stays NaN
+inline V at_most(V limit, V a) { return a > limit ? limit : a; }
+inline V magnitude(V a) { return float_of(bits_of(a) & 0x7fffffff); }
 inline V with_sign_of(V a, V sign) {  // a must not be negative
   return float_of(bits_of(a) | (bits_of(sign) & INT32_MIN));
 }

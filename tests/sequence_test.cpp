@@ -1,0 +1,130 @@
+// What a caller may hand over: layouts, modes, and numbers that are not numbers.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/isnan.h>
+#include <c10/core/InferenceMode.h>
+
+#include "tests/cases.h"
+
+namespace hdetach::test {
+namespace {
+
+class Sequence : public OnEachPath {};
+
+INSTANTIATE_TEST_SUITE_P(Paths, Sequence, testing::ValuesIn(paths()),
+                         [](const auto& info) { return test_name(info.param.kernel); });
+
+TEST_P(Sequence, LayoutDoesNotMatter) {
+  Case c{"layout", 6, 4, 5, 9, Scales::kRows, Scales::kSteps};
+  c.lengths = true;
+  Problem flat = problem(c);
+  // What expand() can say, the contiguous problem says too.
+  for (int i = 1; i < 3; ++i) flat.args[i] = flat.args[i].narrow(0, 0, 1).repeat({c.batch, 1});
+  flat.dh = flat.dh.select(0, 0).select(0, 0).repeat({c.steps, c.batch, 1});
+  const Outcome want = run(flat);
+
+  // The same values with the first and last axes stored the other way round.
+  const auto turned = [](const Tensor& t) {
+    const int64_t last = t.dim() - 1;
+    return t.transpose(0, last).contiguous().transpose(0, last);
+  };
+  const auto gapped = [](const Tensor& t) {
+    return t.repeat_interleave(2).slice(0, 0, 2 * t.numel(), 2);
+  };
+  Problem odd = flat;
+  for (const int i : {0, 3, 4}) odd.args[i] = turned(flat.args[i]);
+  for (const int i : {5, 6}) odd.args[i] = gapped(flat.args[i]);
+  odd.h_scale = turned(flat.h_scale);
+  odd.c_scale = gapped(flat.c_scale);
+  odd.lengths = gapped(flat.lengths.to(at::kInt));
+  odd.dc = turned(flat.dc);
+  for (const Tensor& t :
+       {odd.args[0], odd.args[3], odd.args[5], odd.h_scale, odd.lengths, odd.dc}) {
+    ASSERT_FALSE(t.is_contiguous());
+  }
+  // clone() keeps strides, so run() hands these layouts on; expanded states are made here.
+  Tensors leaves = make_leaves(odd);
+  for (int i = 1; i < 3; ++i) {
+    leaves[i] = flat.args[i].narrow(0, 0, 1).expand({c.batch, c.hidden}).detach();
+    leaves[i].requires_grad_();
+    ASSERT_FALSE(leaves[i].is_contiguous());
+  }
+  ASSERT_FALSE(leaves[0].is_contiguous());
+  odd.dh = flat.dh.select(0, 0).select(0, 0).expand({c.steps, c.batch, c.hidden});
+  const auto [h, cells] = call(odd, leaves);
+  expect_same_bits({h.detach(), cells.detach(), gradients(odd, h, cells, leaves)}, want);
+}
+
+TEST_P(Sequence, ForwardBitsAreThoseOfTraining) {
+  const Problem p = problem({"modes", 7, 5, 3, 20, Scales::kSteps});
+  const auto [h, c] = call(p, make_leaves(p));
+  EXPECT_TRUE(h.requires_grad() && c.requires_grad());
+  const auto expect_bits = [&h = h, &c = c](const std::tuple<Tensor, Tensor>& got) {
+    EXPECT_TRUE(std::get<0>(got).equal(h.detach()));
+    EXPECT_TRUE(std::get<1>(got).equal(c.detach()));
+    EXPECT_FALSE(std::get<0>(got).requires_grad());
+  };
+  expect_bits(call(p, p.args));
+  {
+    const at::NoGradGuard no_grad;
+    expect_bits(call(p, make_leaves(p)));
+  }
+  const c10::InferenceMode inference;
+  const auto inferred = call(p, p.args);
+  EXPECT_TRUE(std::get<0>(inferred).is_inference());
+  EXPECT_TRUE(std::get<0>(inferred).equal(h));
+  EXPECT_TRUE(std::get<1>(inferred).equal(c));
+}
+
+TEST_P(Sequence, NanStaysInItsRow) {
+  const Case c{"nan", 6, 5, 3, 20, Scales::kSteps};
+  Problem p = problem(c);
+  const Outcome clean = run(p);
+  const int64_t step = 2, row = 3;
+  p.args[0][step][row][1] = NAN;
+  const Outcome got = run(p);
+  const Tensor others = at::arange(c.batch).ne(row);
+  for (const auto& [with, without] : {std::tie(got.h, clean.h), std::tie(got.c, clean.c)}) {
+    EXPECT_TRUE(with.narrow(0, step, c.steps - step).select(1, row).isnan().all().item<bool>());
+    EXPECT_TRUE(with.narrow(0, 0, step).equal(without.narrow(0, 0, step)));
+  }
+  const auto rest = [&](const Tensor& t, int64_t axis) {
+    return t.index_select(axis, others.nonzero().flatten());
+  };
+  EXPECT_TRUE(rest(got.h, 1).equal(rest(clean.h, 1)));
+  EXPECT_TRUE(rest(got.c, 1).equal(rest(clean.c, 1)));
+  EXPECT_TRUE(rest(got.grads[0], 1).equal(rest(clean.grads[0], 1)));
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_TRUE(rest(got.grads[i], 0).equal(rest(clean.grads[i], 0))) << kArgNames[i];
+  }
+  EXPECT_TRUE(got.grads[0][step][row].isnan().all().item<bool>());
+  for (int i = 3; i < kArgs; ++i) {
+    // The sum over the batch must not hide it.
+    EXPECT_TRUE(got.grads[i].isnan().any().item<bool>()) << kArgNames[i];
+  }
+}
+
+// Gates driven far beyond what exp() can hold are 0 or 1, not NaN.
+TEST_P(Sequence, SaturatedGatesStayExact) {
+  for (const double size : {50.0, 1e4, 1e30}) {
+    Problem p = problem({"saturated", 5, 4, 3, 20, Scales::kRows});
+    p.args[0] = p.args[0] * size;
+    const Outcome got = run(p), want = run(p.to(at::kDouble), lstm_reference);
+    for (const auto& [name, value] : named(got)) {
+      EXPECT_TRUE(value.isfinite().all().item<bool>()) << name << " at " << size;
+    }
+    // Forward only: a saturated gradient is a difference of numbers near 1, all rounding.
+    expect_close(got.h, want.h, "h");
+    expect_close(got.c, want.c, "c");
+  }
+}
+
+TEST_P(Sequence, InfinityDoesWhatTheReferenceDoes) {
+  Problem p = problem({"infinity", 4, 3, 2, 20});
+  p.args[0][1][1][0] = INFINITY;
+  const Outcome want = run(p, lstm_reference), got = run(p);
+  EXPECT_TRUE(got.h.isfinite().equal(want.h.isfinite()));
+  EXPECT_TRUE(got.c.isfinite().equal(want.c.isfinite()));
+}
+
+}  // namespace
+}  // namespace hdetach::test
