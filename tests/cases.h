@@ -55,9 +55,7 @@ struct Case {
   Arrives arrives = Arrives::kBoth;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.name;
-}
+inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 inline const std::vector<Case>& cases() {
   using S = Scales;
@@ -224,9 +222,7 @@ inline std::string test_name(const std::string& name) {
 
 // Two computations of one value that round in different orders. For sums of under 200 terms and no
 // large cancellation each stays within some units of the last place: 6e-8 or 1.1e-16.
-inline double tolerance(const Tensor& t) {
-  return t.scalar_type() == at::kDouble ? 1e-13 : 2e-6;
-}
+inline double tolerance(const Tensor& t) { return t.scalar_type() == at::kDouble ? 1e-13 : 2e-6; }
 
 inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what) {
   ASSERT_EQ(got.sizes(), want.sizes()) << what;
@@ -305,9 +301,7 @@ struct Path {
   at::ScalarType type;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Path& path) {
-  return out << path.kernel;
-}
+inline std::ostream& operator<<(std::ostream& out, const Path& path) { return out << path.kernel; }
 
 inline std::vector<Path> paths() {
   std::vector<Path> list{{"reference", at::kDouble}};

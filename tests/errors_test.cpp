@@ -1,7 +1,6 @@
 // Bad input: every refusal names the op, the argument and its value.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 

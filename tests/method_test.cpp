@@ -3,10 +3,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/rnn.h>
 
@@ -167,6 +164,17 @@ TEST_P(Method, ScaleZeroIsDetach) {
       EXPECT_EQ(got.grads[2].abs().max().item<double>() == 0.0, block_c[0]);
     }
   }
+}
+
+// Damping multiplies gradients; the states it passes through keep their value to the bit.
+TEST_P(Method, DampingLeavesTheForwardAlone) {
+  Problem p = problem({"damp", 9, 4, 3, 18});
+  const Outcome plain = run(p);
+  p.h_scale = p.c_scale = at::full({9, 4}, 0.3, p.dh.options());
+  const Outcome damped = run(p);
+  EXPECT_TRUE(damped.h.equal(plain.h));
+  EXPECT_TRUE(damped.c.equal(plain.c));
+  EXPECT_FALSE(damped.grads[4].equal(plain.grads[4]));
 }
 
 // Row b of a problem, alone, for its own length.

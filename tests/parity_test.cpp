@@ -135,6 +135,10 @@ TEST_P(EachKernel, ComputesOnlyWantedGradients) {
   for_each_case([](const Case& c, const Problem& p) {
     if (c.steps > 100) return;
     const Outcome all = run(p);
+    if (c.bias) {
+      // Equal, but each its own: an optimiser may scale one in place.
+      EXPECT_NE(all.grads[5].data_ptr(), all.grads[6].data_ptr());
+    }
     for (int i = 0; i < kArgs; ++i) {
       if (!p.args[i].defined()) continue;
       SCOPED_TRACE(kArgNames[i]);
@@ -175,6 +179,19 @@ TEST_P(EachKernel, BackwardTwiceGivesTheSameBitsAndAccumulates) {
     EXPECT_TRUE(h.detach().equal(h_before)) << "h was overwritten";
     EXPECT_TRUE(c.detach().equal(c_before)) << "c was overwritten";
   });
+}
+
+// The kernel that saved the state reads it, whatever the environment says by then.
+TEST_P(EachKernel, RunsBackwardWhenAnotherIsForcedSince) {
+  const Problem p = make_problem({"switch", 4, 3, 2, 18});
+  const Tensors leaves = make_leaves(p);
+  const auto [h, c] = [&] {
+    const ForcedKernel forced(GetParam());
+    return call(p, leaves);
+  }();
+  const ForcedKernel reference("reference");
+  gradients(p, h, c, leaves);
+  EXPECT_EQ(last_backward().kernel, GetParam());
 }
 
 TEST_P(EachKernel, HonoursTheGradientIntoEitherOutput) {

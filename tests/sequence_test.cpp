@@ -1,6 +1,5 @@
 // What a caller may hand over: layouts, modes, and numbers that are not numbers.
 #include <ATen/ops/arange.h>
-#include <ATen/ops/isnan.h>
 #include <c10/core/InferenceMode.h>
 
 #include "tests/cases.h"

@@ -14,7 +14,7 @@
 namespace {
 
 constexpr int64_t kTileDepth = 32;  // k a tile product covers
-constexpr int64_t kTileRun = 4;     // tile products summed before they are added in memory
+constexpr int64_t kTileRun = 8;     // tile products summed before they are added in memory
 
 using TileSum = float[16][16];
 
@@ -91,6 +91,20 @@ inline void tile_product(const Tile* a0, const Tile* a1, const Tile* b0, const T
 // Rows in pairs of tiles: row r stands in tile r / height at r % height.
 struct RowTiles {
   int64_t pairs, height;
+
+  Tile* tile(Tile* tiles, int64_t r, int64_t planes) const {
+    return tiles + static_cast<uint32_t>(r) / static_cast<uint32_t>(height) * planes;
+  }
+  int64_t row(int64_t r) const { return static_cast<uint32_t>(r) % static_cast<uint32_t>(height); }
+
+  // Calls body(r, tile, row of tile) for the rows of one pair, up to `count` rows in all.
+  template <typename Body>
+  void for_rows(int64_t pair, int64_t count, const Body& body) const {
+    for (int tile = 0; tile < 2; ++tile) {
+      const int64_t first = (2 * pair + tile) * height;
+      for (int m = 0; m < least(height, count - first); ++m) body(first + m, tile, m);
+    }
+  }
 };
 inline RowTiles row_tiles(int64_t rows) {
   const int64_t pairs = ceil_div(rows, 32);
@@ -144,6 +158,7 @@ struct AmxProduct {
     const int lanes = block_lanes(hidden, block);
     for (int64_t gate = 0; gate < 4; ++gate) {
       Tile* tiles = space.weights + (block * 4 + gate) * space.depth * kTilePlanes;
+      alignas(64) float down[kTileDepth][16];  // 32 k by 16 units
       for (int64_t k = 0; k < space.depth * kTileDepth; k += 16) {
         __m512i w[16];
         for (int lane = 0; lane < 16; ++lane) {
@@ -156,11 +171,10 @@ struct AmxProduct {
           w[lane] = _mm512_load_si512(value);
         }
         transpose(w);
+        for (int i = 0; i < 16; ++i) store(down[k % kTileDepth + i], float_of(w[i]));
+        if (k % kTileDepth == 0) continue;
         Tile* planes = tiles + k / kTileDepth * kTilePlanes;
-        for (int64_t i = 0; i < 16; i += 2) {
-          split_pair(_mm512_castsi512_ps(w[i]), _mm512_castsi512_ps(w[i + 1]), planes,
-                     k % kTileDepth / 2 + i / 2);
-        }
+        for (int i = 0; i < 16; ++i) split(load(down[i]), load(down[i + 16]), planes, i);
       }
     }
   }
@@ -180,8 +194,8 @@ struct AmxProduct {
       for (int64_t k = 0; k < hidden; ++k) stage[input + k] = h[k];
       for (int64_t k = input + hidden; k < depth * kTileDepth; ++k) stage[k] = 0.0f;
       for (int64_t d = 0; d < depth; ++d) {
-        split_row(stage + d * kTileDepth, tiles + r / at.height * planes + d * kTilePlanes,
-                  r % at.height);
+        const float* from = stage + d * kTileDepth;
+        split(load(from), load(from + 16), at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
       }
     }
     configure_tiles(static_cast<int>(at.height));
@@ -195,16 +209,14 @@ struct AmxProduct {
           tile_product(a0, a0 + planes, columns, columns + planes, depth,
                        static_cast<int>(at.height), sum[half]);
         }
-        for (int64_t i = 0; i < 2 * at.height; ++i) {
-          const int64_t r = 2 * pair * at.height + i, tile = i / at.height, m = i % at.height;
-          if (r >= count) break;
+        at.for_rows(pair, count, [&](int64_t r, int tile, int m) {
           V gates[4];
           for (int gate = 0; gate < 4; ++gate) {
             gates[gate] = add(load(job.space.bias + block * kBlock + gate * kLanes),
                               load(sum[gate / 2][2 * tile + gate % 2][m]));
           }
           finish_forward(args, gates, t, rows[r], block);
-        }
+        });
       }
     }
   }
@@ -238,9 +250,11 @@ struct AmxProduct {
         if (unit >= hidden || width == 0) return splat(0.0f);
         return load_first(w + (i / kLanes * hidden + unit) * columns + tile * 16, width);
       };
-      for (int64_t i = 0; i < kBlock; i += 2) {
-        Tile* planes = to + (tile * depth + block * 2 + i / kTileDepth) * kTilePlanes;
-        split_pair(row(i), row(i + 1), planes, i % kTileDepth / 2);
+      for (int64_t half = 0; half < 2; ++half) {
+        Tile* planes = to + (tile * depth + block * 2 + half) * kTilePlanes;
+        for (int64_t i = 0; i < 16; ++i) {
+          split(row(half * kTileDepth + i), row(half * kTileDepth + 16 + i), planes, i);
+        }
       }
     }
   }
@@ -265,8 +279,8 @@ struct AmxProduct {
     for (int64_t r = 0; r < count; ++r) {
       const int64_t slot = job.slot(t, rows[r]);
       for (int64_t d = 0; d < depth; ++d) {
-        split_row(job.dgates(d / 2, slot) + d % 2 * kTileDepth,
-                  tiles + r / at.height * planes + d * kTilePlanes, r % at.height);
+        const float* from = job.dgates(d / 2, slot) + d % 2 * kTileDepth;
+        split(load(from), load(from + 16), at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
       }
     }
     configure_tiles(static_cast<int>(at.height));
@@ -276,12 +290,10 @@ struct AmxProduct {
         const Tile* a0 = tiles + 2 * pair * planes;
         alignas(64) TileSum sum[4];
         tile_product(a0, a0 + planes, b0, b0 + planes, depth, static_cast<int>(at.height), sum);
-        for (int64_t i = 0; i < 2 * at.height; ++i) {
-          const int64_t r = 2 * pair * at.height + i, tile = i / at.height, m = i % at.height;
-          if (r >= count) break;
+        at.for_rows(pair, count, [&](int64_t r, int tile, int m) {
           put(rows[r], first, load(sum[2 * tile][m]));
           if (first + 16 < columns) put(rows[r], first + 16, load(sum[2 * tile + 1][m]));
-        }
+        });
       }
     }
   }
@@ -314,17 +326,17 @@ struct AmxProduct {
     for (int64_t tile = 0; tile < 2 * space.columns_at.pairs; ++tile) {
       const int64_t column = tile * space.columns_at.height;
       if (column >= input + hidden) continue;  // its sums are never read
-      V even[16], odd[16];
+      __m512i across[kTilePlanes][16];
       for (int64_t i = 0; i < 16; ++i) {
-        even[i] = load(stage + 2 * i * space.stage_stride + column);
-        odd[i] = load(stage + (2 * i + 1) * space.stage_stride + column);
+        __m512i parts[kTilePlanes];
+        take_parts(load(stage + i * space.stage_stride + column),
+                   load(stage + (i + 16) * space.stage_stride + column), parts);
+        for (int p = 0; p < kTilePlanes; ++p) across[p][i] = parts[p];
       }
       for (int p = 0; p < kTilePlanes; ++p) {
-        __m512i pairs[16];
-        for (int i = 0; i < 16; ++i) pairs[i] = take_pairs(even[i], odd[i]);
-        transpose(pairs);
+        transpose(across[p]);
         Tile& to = space.columns[(tile * space.slot_depth + d) * kTilePlanes + p];
-        for (int i = 0; i < 16; ++i) _mm512_store_si512(to.value[i], pairs[i]);
+        for (int i = 0; i < 16; ++i) _mm512_store_si512(to.value[i], across[p][i]);
       }
     }
   }
@@ -337,9 +349,11 @@ struct AmxProduct {
     const int64_t depth = depth_tiles(job.used_slots);
     for (int64_t gate = 0; gate < 4; ++gate) {
       Tile* tiles = space.dgates + (block * 4 + gate) * space.slot_depth * kTilePlanes;
-      for (int64_t slot = 0; slot < depth * kTileDepth; slot += 2) {
-        split_pair(row(slot, gate), row(slot + 1, gate), tiles + slot / kTileDepth * kTilePlanes,
-                   slot % kTileDepth / 2);
+      for (int64_t d = 0; d < depth; ++d) {
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t slot = d * kTileDepth + i;
+          split(row(slot, gate), row(slot + 16, gate), tiles + d * kTilePlanes, i);
+        }
       }
     }
     bias_sums(job, block);
@@ -362,13 +376,11 @@ struct AmxProduct {
         alignas(64) TileSum sum[4];
         tile_product(a0, a0 + planes, b0, b0 + planes, depth_tiles(job.used_slots),
                      static_cast<int>(height), sum);
-        for (int64_t i = 0; i < 2 * height; ++i) {
-          const int64_t column = 2 * pair * height + i, tile = i / height, m = i % height;
-          if (column >= columns) break;
+        space.columns_at.for_rows(pair, columns, [&](int64_t column, int tile, int m) {
           float* to = job.space.dweights + (block * columns + column) * kBlock + half * 2 * kLanes;
           store(to, add(load(to), load(sum[2 * tile][m])));
           store(to + kLanes, add(load(to + kLanes), load(sum[2 * tile + 1][m])));
-        }
+        });
       }
     }
     release_tiles();

@@ -1,39 +1,41 @@
-// Floats as sums of three bf16 parts (8 significant bits each, 24 together), laid out as tiles.
+// Floats as exact sums of three bf16 parts (8 significant bits each, 24 together), laid out as
+// tiles. A tile pairs k with k + 16, so that rows and columns are split by the same four
+// instructions a part and nothing is shuffled; both sides of a product must agree on that order,
+// and do.
 #pragma once
 
 #include "kernels/cpu/amx_tiles.h"
 
 namespace {
 
-inline __m512i lanes_of(__m256bh half) {
-  return _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half));
-}
-inline V widen(__m512i low_half) { return _mm512_castsi512_ps(_mm512_slli_epi32(low_half, 16)); }
+inline __m512i bits_of(V a) { return _mm512_castps_si512(a); }
+inline V float_of(__m512i a) { return _mm512_castsi512_ps(a); }
 
-// A tiles: row `row` of three consecutive planes gets the parts of from[0..31].
-inline void split_row(const float* from, Tile* planes, int64_t row) {
-  V low = load(from), high = load(from + 16);
-  for (int p = 0; p < kTilePlanes; ++p) {
-    const __m512i parts = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-    _mm512_store_si512(planes[p].value[row], parts);
-    low = sub(low, widen(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(parts))));
-    high = sub(high, widen(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(parts, 1))));
-  }
-}
-
-// One part of 16 columns of rows k and k + 1 as pairs; `even` and `odd` keep what is left.
-inline __m512i take_pairs(V& even, V& odd) {
-  const __m512i low = lanes_of(_mm512_cvtneps_pbh(even)), high = lanes_of(_mm512_cvtneps_pbh(odd));
-  even = sub(even, widen(low));
-  odd = sub(odd, widen(high));
-  return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+// One part of two vectors, the first in the low halves. `first` and `second` keep what is left.
+// The leading part is rounded, which gives the rest a random sign and the dropped products no bias.
+template <bool kLeading>
+inline __m512i take_part(V& first, V& second) {
+  const __m512i half = _mm512_set1_epi32(kLeading ? 0x8000 : 0);
+  const __m512i mask = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  const __m512i low = _mm512_and_si512(_mm512_add_epi32(bits_of(first), half), mask);
+  const __m512i high = _mm512_and_si512(_mm512_add_epi32(bits_of(second), half), mask);
+  first = sub(first, float_of(low));
+  second = sub(second, float_of(high));
+  return _mm512_or_si512(_mm512_srli_epi32(low, 16), high);
 }
 
-// B tiles: pair `pair` of three consecutive planes gets rows k and k + 1.
-inline void split_pair(V even, V odd, Tile* planes, int64_t pair) {
-  for (int p = 0; p < kTilePlanes; ++p) {
-    _mm512_store_si512(planes[p].value[pair], take_pairs(even, odd));
-  }
+inline void take_parts(V first, V second, __m512i (&parts)[kTilePlanes]) {
+  parts[0] = take_part<true>(first, second);
+  parts[1] = take_part<false>(first, second);
+  parts[2] = take_part<false>(first, second);
+}
+
+// Row `row` of three consecutive planes: an A row gets k and k + 16 of one row, a B row gets rows
+// k and k + 16 of sixteen columns.
+inline void split(V first, V second, Tile* planes, int64_t row) {
+  __m512i parts[kTilePlanes];
+  take_parts(first, second, parts);
+  for (int p = 0; p < kTilePlanes; ++p) _mm512_store_si512(planes[p].value[row], parts[p]);
 }
 
 // Rows become columns, in four rounds of exchanges at distance 1, 2, 4 and 8.
