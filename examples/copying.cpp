@@ -46,13 +46,14 @@ constexpr int kUpdatesPerPoint = 100;
 constexpr double kLearningRate = 1e-3, kClipNorm = 1.0;
 
 struct Options {
-  int64_t delay = 50;               // steps between the last symbol and the first to be repeated
-  int64_t symbols = 3;              // to be repeated; the paper has 10
+  int64_t delay = 30;               // steps between the last symbol and the first to be repeated
+  int64_t symbols = 5;              // to be repeated; the paper has 10
   int64_t hidden = 64;              // units of the LSTM
   int64_t batch = 20;               // sequences in a minibatch
   double detach = 0.5;              // of the h-detach runs
   std::string encoding = "onehot";  // or scalar: one raw number a step
   int seeds = 3;                    // runs of each setting
+  int first_seed = 1;               // the runs have seeds first_seed, first_seed + 1, ...
   int64_t updates = 0;              // of each run at most; 0 leaves the end to seconds
   double seconds = 110;             // of training at most, all runs together
   int threads = 0;                  // runs trained at the same time; 0 means one for each core
@@ -202,9 +203,10 @@ class Trainer {
  public:
   explicit Trainer(const Options& options) : options_(options) {
     for (const double detach : {0.0, options.detach}) {
-      for (int seed = 1; seed <= options.seeds; ++seed) {
+      for (int i = 0; i < options.seeds; ++i) {
+        const uint64_t seed = options.first_seed + i;
         runs_.push_back(std::make_unique<Run>(options, detach, seed));
-        curves_.push_back({detach, static_cast<uint64_t>(seed), {}});
+        curves_.push_back({detach, seed, {}});
       }
     }
     idle_.assign(runs_.size(), true);
@@ -223,17 +225,20 @@ class Trainer {
     const bool terminal = isatty(STDOUT_FILENO);
     const double period = terminal ? 0.5 : 5;
     double shown = 0;
-    while (working_ > 0 && !signal_received && seconds_ < options_.seconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (seconds_ - shown < period) continue;
+    const auto show = [&] {
       if (terminal && shown > 0) fmt::print("\033[{}A", curves_.size() + 2);
       shown = seconds_;
       fmt::print("{:>5.0f} s {}{}", seconds_, terminal ? "\n" : "",
                  terminal ? table(curves()) : progress_line(curves()));
       std::fflush(stdout);
+    };
+    while (working_ > 0 && !signal_received && seconds_ < options_.seconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (seconds_ - shown >= period) show();
     }
     join();
+    show();
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -297,7 +302,7 @@ class Trainer {
 
 void add_flags(CLI::App& app, Options& options) {
   const auto whole = CLI::Range(int64_t{1}, int64_t{100000});
-  app.add_option("--delay", options.delay, "Blank steps to remember across")->check(whole);
+  app.add_option("--delay", options.delay, "Steps to remember across")->check(whole);
   app.add_option("--symbols", options.symbols, "Symbols to repeat; the paper has 10")->check(whole);
   app.add_option("--hidden", options.hidden, "Units of the LSTM")->check(whole);
   app.add_option("--batch", options.batch, "Sequences in a minibatch")->check(whole);
@@ -306,6 +311,8 @@ void add_flags(CLI::App& app, Options& options) {
   app.add_option("--encoding", options.encoding, "Input: onehot, or scalar (one raw number)")
       ->check(CLI::IsMember({"onehot", "scalar"}));
   app.add_option("--seeds", options.seeds, "Runs of each setting")->check(CLI::Range(1, 100));
+  app.add_option("--first-seed", options.first_seed, "Seed of the first run of each setting")
+      ->check(CLI::Range(0, 1000000));
   app.add_option("--updates", options.updates, "End each run after so many; 0: only by time")
       ->check(CLI::Range(int64_t{0}, int64_t{1000000000}));
   app.add_option("--seconds", options.seconds, "End after so much training")
@@ -325,7 +332,7 @@ int demo(const Options& options) {
   for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
 
   fmt::print(
-      "Copying {} symbols across {} blank steps, {} units, kernel {}.\n"
+      "Copying {} symbols after a delay of {} steps, {} units, kernel {}.\n"
       "{} runs of a plain LSTM and {} of h-detach {:g}; equal seeds see equal data.\n\n",
       options.symbols, options.delay, options.hidden, hdetach::active_kernel(), options.seeds,
       options.seeds, options.detach);
@@ -339,11 +346,11 @@ int demo(const Options& options) {
   }
   const std::string repeat = fmt::format(
       "build/copying --symbols {} --delay {} --hidden {} --batch {} --detach {:g} --encoding {} "
-      "--seeds {} --updates {} --seconds 1000",
+      "--seeds {} --first-seed {} --updates {} --seconds 1000",
       options.symbols, options.delay, options.hidden, options.batch, options.detach,
-      options.encoding, options.seeds, updates);
+      options.encoding, options.seeds, options.first_seed, updates);
   write_report(options.out,
-               {fmt::format("{} symbols to repeat after {} blank steps, {} input; {} units, "
+               {fmt::format("{} symbols to repeat after a delay of {} steps, {} input; {} units, "
                             "minibatches of {}, Adam 1e-3, gradient norm clipped to 1. Accuracy on "
                             "{} held-out sequences, the repeated symbols only. {:.0f} seconds of "
                             "training, kernel {}.",

@@ -42,15 +42,9 @@ class PeakMemory : public c10::MemoryReportingInfoBase {
   bool pool_touched_ = false;
 };
 
-// The pool drops what it keeps when asked for a size that does not fit.
-void forget_kept_buffers() {
-  recycled({int64_t{64} << 20}, at::kByte);
-  recycled({int64_t{2} << 20}, at::kByte);
-}
-
 template <typename Step>
 int64_t peak_of(const Step& step) {
-  forget_kept_buffers();
+  release_buffers();
   const auto meter = std::make_shared<PeakMemory>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);

@@ -29,4 +29,7 @@ struct CallStats {
 CallStats last_forward();
 CallStats last_backward();
 
+// Gives the memory that large calls keep for their successors back to the system.
+void release_buffers();
+
 }  // namespace hdetach

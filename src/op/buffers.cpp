@@ -12,10 +12,12 @@
 #include <map>
 #include <mutex>
 
+#include "hdetach/backend.h"
+
 namespace hdetach {
 namespace {
 
-constexpr size_t kPage = size_t{2} << 20;  // huge pages, and the least size worth keeping
+constexpr size_t kPage = size_t{2} << 20;  // a huge page, and the least size worth keeping
 
 class BufferPool {
  public:
@@ -29,8 +31,8 @@ class BufferPool {
       use_.kept -= static_cast<int64_t>(bytes);
       free_.erase(found);
     } else {
-      block = std::aligned_alloc(kPage, bytes);
-      TORCH_CHECK(block != nullptr, "[lstm] out of memory: ", bytes, " bytes were refused.");
+      const int refused = posix_memalign(&block, kPage, bytes);
+      TORCH_CHECK(refused == 0, "[lstm] out of memory: ", bytes, " bytes were refused.");
       madvise(block, bytes, MADV_HUGEPAGE);  // advice only: a refusal costs speed
       size_of_[block] = bytes;
     }
@@ -46,6 +48,12 @@ class BufferPool {
     use_.in_use -= static_cast<int64_t>(bytes);
     use_.kept += static_cast<int64_t>(bytes);
     free_.emplace(bytes, block);
+  }
+
+  void release() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    while (!free_.empty()) release_largest();
+    most_in_use_ = use_.in_use;
   }
 
   BufferUse use() {
@@ -81,10 +89,12 @@ at::Tensor recycled(at::IntArrayRef sizes, at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type);
   const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
   if (bytes < kPage) return at::empty(sizes, options);
-  void* block = pool().take((bytes + kPage - 1) / kPage * kPage);
+  void* block = pool().take(bytes);
   return at::from_blob(
       block, sizes, [](void* p) { pool().give_back(p); }, options);
 }
+
+void release_buffers() { pool().release(); }
 
 BufferUse buffer_use() { return pool().use(); }
 

@@ -10,6 +10,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "op/buffers.h"
 #include "op/checks.h"
 #include "op/dispatch.h"
@@ -20,7 +22,17 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Workers torch_workers() {
+// LibTorch's threads, or the caller's alone where the work is too little to share: a parallel
+// region costs some microseconds, and the backward pass opens two a chunk.
+Workers workers_for(const LstmShape& shape) {
+  constexpr double kLeastWork = 4e6;  // multiply-adds of one chunk, about 50 us of one core
+  const double rows = std::min(static_cast<double>(shape.steps) * shape.batch, 512.0);
+  const double work = rows * 4 * shape.hidden * (shape.input + shape.hidden);
+  if (work < kLeastWork || at::get_num_threads() == 1) {
+    return {1, [](int tasks, void (*task)(void*, int), void* context) {
+              for (int i = 0; i < tasks; ++i) task(context, i);
+            }};
+  }
   return {at::get_num_threads(), [](int tasks, void (*task)(void*, int), void* context) {
             at::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
               for (int64_t i = begin; i < end; ++i) task(context, static_cast<int>(i));
@@ -66,7 +78,7 @@ ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_
   out.h = recycled({shape.steps, shape.batch, shape.hidden}, at::kFloat);
   out.c = recycled({shape.steps, shape.batch, shape.hidden}, at::kFloat);
   if (keep_gates) out.gates = recycled({shape.steps, shape.batch, 4, shape.hidden}, at::kFloat);
-  const Workers workers = torch_workers();
+  const Workers workers = workers_for(shape);
   const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count));
 
   ForwardArgs args{};
@@ -102,7 +114,7 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   const at::Tensor dw_ih = like(wanted.w_ih, in.w_ih), dw_hh = like(wanted.w_hh, in.w_hh);
   at::Tensor db;
   if (wanted.b_ih || wanted.b_hh) db = at::empty({4 * shape.hidden}, in.x.options());
-  const Workers workers = torch_workers();
+  const Workers workers = workers_for(shape);
   const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count));
   int64_t recurrent_products = 0;
 
@@ -255,6 +267,7 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_impl(
     const at::Tensor& x, const at::Tensor& h, const at::Tensor& c, const at::Tensor& w_ih,
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale) {
+  TORCH_CHECK(x.defined(), "[lstm_cell] x is undefined; it must be [B,I].");
   TORCH_CHECK(x.dim() == 2, "[lstm_cell] x has shape ", x.sizes(), "; it must be [B,I].");
   const auto one_step = [](const char* name, const OptionalTensor& scale) -> OptionalTensor {
     if (!scale.has_value() || !scale->defined()) return {};

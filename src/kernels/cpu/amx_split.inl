@@ -24,7 +24,16 @@ inline __m512i take_part(V& first, V& second) {
   return _mm512_or_si512(_mm512_srli_epi32(low, 16), high);
 }
 
+// The largest bf16 stands for what rounds to infinity: inf - inf would leave NaN in the other
+// parts.
+inline V finite(V a) {
+  const V limit = splat(3.3895314e38f);
+  return at_most(limit, at_least(sub(splat(0.0f), limit), a));
+}
+
 inline void take_parts(V first, V second, __m512i (&parts)[kTilePlanes]) {
+  first = finite(first);
+  second = finite(second);
   parts[0] = take_part<true>(first, second);
   parts[1] = take_part<false>(first, second);
   parts[2] = take_part<false>(first, second);

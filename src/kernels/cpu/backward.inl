@@ -14,8 +14,8 @@ namespace {
 using hdetach::BackwardArgs;
 using hdetach::ScaleView;
 
-constexpr int64_t kChunkRows = 512;  // (step, row) pairs a chunk aims at,
-constexpr int64_t kLeastChunks = 8;  // unless a short sequence would then need as much again
+constexpr int64_t kChunkRows = 512;  // (step, row) pairs a chunk aims at
+constexpr int64_t kSavedPart = 8;    // its gate gradients take at most this part of the saved gates
 
 struct BackwardSpace {
   int64_t chunk_steps;
@@ -36,7 +36,8 @@ struct BackwardSpace {
 inline BackwardSpace carve_backward(Arena& arena, const LstmShape& shape, int workers) {
   const int64_t blocks = block_count(shape.hidden), batch = shape.batch;
   BackwardSpace space;
-  space.chunk_steps = most(1, least(shape.steps / kLeastChunks, kChunkRows / batch));
+  const int64_t few_steps = shape.steps * shape.hidden / (kSavedPart * blocks * kLanes);
+  space.chunk_steps = most(1, least(few_steps, kChunkRows / batch));
   space.slots = (space.chunk_steps * batch) | 1;
   space.dgates = arena.take<float>(blocks * space.slots * kBlock);
   space.dh = arena.take<float>(batch * blocks * kLanes);

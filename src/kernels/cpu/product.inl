@@ -5,8 +5,8 @@
 
 namespace {
 
-// Terms summed in one register before the partial sums are added: short runs keep float32 sums
-// within the error budget, and 64 terms leave the addition under 2% of the work.
+// Terms summed in one register before the sum is put aside and a new one begun: long sums in
+// float32 would leave the error budget.
 constexpr int64_t kRun = 64;
 
 template <int Rows, int Cols>
@@ -31,22 +31,47 @@ inline __attribute__((always_inline)) void accumulate(V (&acc)[Rows][Cols],
   }
 }
 
-// total[m][n] += the same sum, taken in runs.
+// Sums put aside, in memory: the registers are for the run.
 template <int Rows, int Cols>
-inline __attribute__((always_inline)) void accumulate_runs(V (&total)[Rows][Cols],
+struct Totals {
+  alignas(64) float sum[Rows][Cols][kLanes];
+  bool any = false;
+};
+
+template <int Rows, int Cols>
+inline __attribute__((always_inline)) void end_run(V (&acc)[Rows][Cols],
+                                                   Totals<Rows, Cols>& totals) {
+  for (int m = 0; m < Rows; ++m) {
+    for (int n = 0; n < Cols; ++n) {
+      float* sum = totals.sum[m][n];
+      store(sum, totals.any ? add(load(sum), acc[m][n]) : acc[m][n]);
+    }
+  }
+  totals.any = true;
+  clear(acc);
+}
+
+// accumulate() in runs; the first goes on with what acc holds.
+template <int Rows, int Cols>
+inline __attribute__((always_inline)) void accumulate_runs(V (&acc)[Rows][Cols],
+                                                           Totals<Rows, Cols>& totals,
                                                            const float* const (&row)[Rows],
                                                            const float* panel, int64_t depth) {
-  const float* from[Rows];
-  for (int m = 0; m < Rows; ++m) from[m] = row[m];
-  for (int64_t k = 0; k < depth; k += kRun) {
-    V acc[Rows][Cols];
-    clear(acc);
-    accumulate(acc, from, panel, least(kRun, depth - k));
-    panel += kRun * Cols * kLanes;
-    for (int m = 0; m < Rows; ++m) {
-      from[m] += kRun;
-      for (int n = 0; n < Cols; ++n) total[m][n] = add(total[m][n], acc[m][n]);
-    }
+  accumulate(acc, row, panel, least(kRun, depth));
+  for (int64_t k = kRun; k < depth; k += kRun) {
+    end_run(acc, totals);
+    const float* from[Rows];
+    for (int m = 0; m < Rows; ++m) from[m] = row[m] + k;
+    accumulate(acc, from, panel + k * Cols * kLanes, least(kRun, depth - k));
+  }
+}
+
+template <int Rows, int Cols>
+inline __attribute__((always_inline)) void add_totals(V (&acc)[Rows][Cols],
+                                                      const Totals<Rows, Cols>& totals) {
+  if (!totals.any) return;
+  for (int m = 0; m < Rows; ++m) {
+    for (int n = 0; n < Cols; ++n) acc[m][n] = add(acc[m][n], load(totals.sum[m][n]));
   }
 }
 

@@ -28,17 +28,22 @@ inline void forward_tile(const ForwardArgs& args, const float* panel, const floa
                          int64_t t, int64_t block, const int32_t* rows) {
   const int64_t batch = args.shape.batch, input = args.shape.input, hidden = args.shape.hidden;
 
+  constexpr int64_t kFewInputs = 32;  // these end the last run of the hidden units
+
   V acc[Rows][4];
+  Totals<Rows, 4> totals;
+  clear(acc);
+  const float* row[Rows];
+  for (int m = 0; m < Rows; ++m) row[m] = h_before(args, t) + rows[m] * hidden;
+  accumulate_runs(acc, totals, row, panel + input * kBlock, hidden);
+  if (input > kFewInputs) end_run(acc, totals);
+  for (int m = 0; m < Rows; ++m) row[m] = args.x + (t * batch + rows[m]) * input;
+  accumulate_runs(acc, totals, row, panel, input);
+  add_totals(acc, totals);
   for (int n = 0; n < 4; ++n) {
     const V bias = load(bias_block + n * kLanes);
-    for (int m = 0; m < Rows; ++m) acc[m][n] = bias;
+    for (int m = 0; m < Rows; ++m) acc[m][n] = add(acc[m][n], bias);
   }
-  const float* row[Rows];
-  for (int m = 0; m < Rows; ++m) row[m] = args.x + (t * batch + rows[m]) * input;
-  accumulate_runs(acc, row, panel, input);
-  for (int m = 0; m < Rows; ++m) row[m] = h_before(args, t) + rows[m] * hidden;
-  accumulate_runs(acc, row, panel + input * kBlock, hidden);
-
   for (int m = 0; m < Rows; ++m) finish_forward(args, acc[m], t, rows[m], block);
 }
 
@@ -63,14 +68,17 @@ inline void pack_columns(const float* w, int64_t hidden, int64_t columns, int64_
 template <int Rows, int Cols>
 inline void columns_tile(const BackwardState& job, int64_t t, const int32_t* rows,
                          const float* panel, V (&acc)[Rows][Cols]) {
+  Totals<Rows, Cols> totals;
   clear(acc);
   const float* row[Rows];
   for (int m = 0; m < Rows; ++m) row[m] = job.dgates(0, job.slot(t, rows[m]));
   for (int64_t block = 0; block < block_count(job.args.shape.hidden); ++block) {
-    accumulate_runs(acc, row, panel, kBlock);
+    if (block > 0 && block * kBlock % kRun == 0) end_run(acc, totals);
+    accumulate(acc, row, panel, kBlock);
     panel += kBlock * Cols * kLanes;
     for (int m = 0; m < Rows; ++m) row[m] += job.space.slots * kBlock;
   }
+  add_totals(acc, totals);
 }
 
 // Calls put(row, column, vector) with dgates * w for every row in the list.
@@ -178,8 +186,8 @@ struct VectorProduct {
                                       int) {
     const int64_t depth = block_count(shape.hidden) * kBlock;
     BackwardSpace space;
-    space.w_hh = arena.take<float>(ceil_div(shape.hidden, kBlock) * kBlock * depth);
-    space.w_ih = arena.take<float>(ceil_div(shape.input, kBlock) * kBlock * depth);
+    space.w_hh = arena.take<float>(block_count(shape.hidden) * kLanes * depth);
+    space.w_ih = arena.take<float>(block_count(shape.input) * kLanes * depth);
     return space;
   }
 
