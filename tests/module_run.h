@@ -21,9 +21,7 @@ constexpr int64_t kSteps = 6, kBatch = 3, kInput = 4, kHidden = 5;
 
 // Values are of order 1 and every sum here has under 200 terms, so rounding stays within some
 // hundreds of units of the last place.
-inline double tolerance(const Tensor& t) {
-  return t.scalar_type() == at::kDouble ? 1e-13 : 1e-5;
-}
+inline double tolerance(const Tensor& t) { return t.scalar_type() == at::kDouble ? 1e-13 : 1e-5; }
 
 inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what) {
   ASSERT_EQ(got.sizes(), want.sizes()) << what;
