@@ -349,21 +349,24 @@ int demo(const Options& options) {
       "--seeds {} --first-seed {} --updates {} --seconds 1000",
       options.symbols, options.delay, options.hidden, options.batch, options.detach,
       options.encoding, options.seeds, options.first_seed, updates);
-  write_report(options.out,
-               {fmt::format("{} symbols to repeat after a delay of {} steps, {} input; {} units, "
-                            "minibatches of {}, Adam 1e-3, gradient norm clipped to 1. Accuracy on "
-                            "{} held-out sequences, the repeated symbols only. {:.0f} seconds of "
-                            "training, kernel {}.",
-                            options.symbols, options.delay, options.encoding, options.hidden,
-                            options.batch, kValidSize, trainer.seconds(), hdetach::active_kernel()),
-                "The same curves again: <code>" + repeat + "</code>"},
-               curves);
+  write_report(
+      options.out,
+      {fmt::format("{} symbols to repeat after a delay of {} steps, {} input; {} units, "
+                   "minibatches of {}, Adam 1e-3, gradient norm clipped to 1. Accuracy on "
+                   "{} held-out sequences, the repeated symbols only. Gradient norms are "
+                   "before clipping; a peak is the largest of {} updates. {:.0f} seconds "
+                   "of training, kernel {}.",
+                   options.symbols, options.delay, options.encoding, options.hidden, options.batch,
+                   kValidSize, kUpdatesPerPoint, trainer.seconds(), hdetach::active_kernel()),
+       "The same curves again: <code>" + repeat + "</code>"},
+      curves);
   fmt::print("\n{}\n{}\n", plot(curves), summary(curves));
   fmt::print("Report: {0}/demo.html, every point: {0}/demo.jsonl\n", options.out);
   fmt::print(
-      "Next:   ./run demo --detach 0.25      another setting\n"
-      "        ./run demo --delay 100 --seconds 600   a longer memory\n"
-      "        docs/demo.md                  what this shows and what it does not\n");
+      "Next:   ./run demo --first-seed 11                  seeds that the defaults were not chosen "
+      "on\n"
+      "        ./run demo --symbols 3 --detach 0.25        a size where h-detach is not ahead\n"
+      "        docs/demo.md                                what this shows and what it does not\n");
   return signal_received ? kSignalled + signal_received : 0;
 }
 

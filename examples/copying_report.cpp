@@ -29,10 +29,13 @@ int64_t updates(const Curve& curve) {
   return curve.points.empty() ? 0 : curve.points.back().updates;
 }
 
-double grad_norm(const Curve& curve) {
-  double norm = 0;
-  for (const Point& point : curve.points) norm = std::max(norm, point.grad_norm);
-  return norm;
+// Of the largest gradient norms of all points, the one in the middle (0.5) or the largest (1).
+double grad_norm(const Curve& curve, double quantile) {
+  std::vector<double> norms;
+  for (const Point& point : curve.points) norms.push_back(point.grad_norm);
+  if (norms.empty()) return 0;
+  std::sort(norms.begin(), norms.end());
+  return norms[static_cast<size_t>(quantile * (norms.size() - 1))];
 }
 
 std::string updates_to_solved(const Curve& curve) {
@@ -122,12 +125,14 @@ std::string html(const std::vector<std::string>& about, const std::vector<Curve>
   out += "<pre class=\"scroll\">" + summary(curves) + "</pre>\n" + svg(curves);
   out +=
       "<div class=\"scroll\"><table><thead><tr><th>setting<th>seed<th>updates<th>updates to 99%"
-      "<th>best<th>last<th>largest gradient norm</tr></thead>\n";
+      "<th>best<th>last<th>gradient norm, median of peaks<th>largest</tr></thead>\n";
   for (const Curve& curve : curves) {
     out += fmt::format(
-        "<tr><td class=\"{}\">{}<td>{}<td>{}<td>{}<td>{:.1f}%<td>{:.1f}%<td>{:.3g}</tr>\n",
+        "<tr><td "
+        "class=\"{}\">{}<td>{}<td>{}<td>{}<td>{:.1f}%<td>{:.1f}%<td>{:.3g}<td>{:.3g}</tr>\n",
         curve.detach == 0 ? "plain" : "detach", name(curve), curve.seed, updates(curve),
-        updates_to_solved(curve), 100 * best(curve), 100 * last(curve), grad_norm(curve));
+        updates_to_solved(curve), 100 * best(curve), 100 * last(curve), grad_norm(curve, 0.5),
+        grad_norm(curve, 1));
   }
   out += "</table></div>\n";
   for (const std::string& line : about) out += "<p>" + line + "</p>\n";

@@ -1,9 +1,9 @@
 // The exact properties of the method: what detaching, damping and keeping do to the gradient.
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/rnn.h>
 
@@ -26,7 +26,7 @@ TEST_P(Method, Detach0IsTorchsLstm) {
   Tensors inputs(leaves.begin(), leaves.begin() + 3);
   int next = 3;
   for (const char* name : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     inputs.push_back(peer->named_parameters()[name].copy_(p.args[next++]));
   }
   const auto [h, state] =

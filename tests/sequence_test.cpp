@@ -1,5 +1,6 @@
 // What a caller may hand over: layouts, modes, and numbers that are not numbers.
 #include <ATen/ops/arange.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 
 #include "tests/cases.h"
@@ -64,7 +65,7 @@ TEST_P(Sequence, ForwardBitsAreThoseOfTraining) {
   };
   expect_bits(call(p, p.args));
   {
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     expect_bits(call(p, make_leaves(p)));
   }
   const c10::InferenceMode inference;

@@ -3,9 +3,9 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -219,7 +219,7 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
     variable_list result(8);  // the eighth argument, the steering, has no gradient
     if (!grads[0].defined() && !grads[1].defined()) return result;
     variable_list found;
-    if (at::GradMode::is_enabled()) {
+    if (c10::GradMode::is_enabled()) {
       found = differentiable_backward(in, grads[0], grads[1], wanted);
     } else {
       const auto flat = [](const at::Tensor& t) { return t.defined() ? t.contiguous() : t; };
@@ -250,7 +250,7 @@ std::tuple<at::Tensor, at::Tensor> lstm_impl(
     return lstm_reference(in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,
                           in.c_scale, in.lengths);
   }
-  if (!at::GradMode::is_enabled() || !any_requires_grad(in)) {
+  if (!c10::GradMode::is_enabled() || !any_requires_grad(in)) {
     const ForwardResult out = run_forward(*kernel, in, /*keep_gates=*/false);
     return {out.h, out.c};
   }
