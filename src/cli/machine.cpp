@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -55,7 +56,11 @@ int usable_cores() {
 }
 
 void set_threads(Threads threads) {
-  at::set_num_threads(threads.torch);
+  // LibTorch's own setter also rebuilds a pool it keeps beside OpenMP's, and the new threads spin
+  // for a while on the cores that the next step needs: once is enough.
+  static const bool set = (at::set_num_threads(threads.torch), true);
+  static_cast<void>(set);
+  omp_set_num_threads(threads.torch);
   using SetThreads = void (*)(int);
   static const auto set_blas_threads =
       reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));

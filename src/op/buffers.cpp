@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "hdetach/backend.h"
 
@@ -23,36 +23,33 @@ class BufferPool {
  public:
   void* take(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
-    auto found = free_.lower_bound(bytes);
-    void* block;
-    if (found != free_.end() && found->first <= bytes + bytes / 4) {
-      block = found->second;
-      bytes = found->first;
-      use_.kept -= static_cast<int64_t>(bytes);
-      free_.erase(found);
-    } else {
+    void* block = take_kept(bytes);
+    if (block == nullptr) {
       const int refused = posix_memalign(&block, kPage, bytes);
       TORCH_CHECK(refused == 0, "[lstm] out of memory: ", bytes, " bytes were refused.");
       madvise(block, bytes, MADV_HUGEPAGE);  // advice only: a refusal costs speed
       size_of_[block] = bytes;
     }
-    use_.in_use += static_cast<int64_t>(bytes);
+    use_.in_use += static_cast<int64_t>(size_of_[block]);
     most_in_use_ = std::max(most_in_use_, use_.in_use);
-    while (use_.in_use + use_.kept > most_in_use_) release_largest();
+    // The eighth lets the workspaces of both passes stay.
+    while (use_.kept > 0 && use_.in_use + use_.kept > most_in_use_ + most_in_use_ / 8) {
+      release_oldest();
+    }
     return block;
   }
 
   void give_back(void* block) {
     std::lock_guard<std::mutex> lock(mutex_);
-    const size_t bytes = size_of_[block];
-    use_.in_use -= static_cast<int64_t>(bytes);
-    use_.kept += static_cast<int64_t>(bytes);
-    free_.emplace(bytes, block);
+    const auto bytes = static_cast<int64_t>(size_of_[block]);
+    use_.in_use -= bytes;
+    use_.kept += bytes;
+    kept_.push_back(block);
   }
 
   void release() {
     std::lock_guard<std::mutex> lock(mutex_);
-    while (!free_.empty()) release_largest();
+    while (!kept_.empty()) release_oldest();
     most_in_use_ = use_.in_use;
   }
 
@@ -62,17 +59,32 @@ class BufferPool {
   }
 
  private:
-  void release_largest() {
-    const auto largest = std::prev(free_.end());
-    use_.kept -= static_cast<int64_t>(largest->first);
-    size_of_.erase(largest->second);
-    std::free(largest->second);
-    free_.erase(largest);
+  // The smallest kept block that holds `bytes` and wastes little, else null.
+  void* take_kept(size_t bytes) {
+    auto best = kept_.end();
+    for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+      const size_t size = size_of_[*it];
+      if (size < bytes || size > bytes + bytes / 4) continue;
+      if (best == kept_.end() || size < size_of_[*best]) best = it;
+    }
+    if (best == kept_.end()) return nullptr;
+    void* block = *best;
+    kept_.erase(best);
+    use_.kept -= static_cast<int64_t>(size_of_[block]);
+    return block;
+  }
+
+  void release_oldest() {
+    void* block = kept_.front();
+    kept_.erase(kept_.begin());
+    use_.kept -= static_cast<int64_t>(size_of_[block]);
+    size_of_.erase(block);
+    std::free(block);
   }
 
   std::mutex mutex_;
-  std::multimap<size_t, void*> free_;  // by size
-  std::map<void*, size_t> size_of_;    // every block, in use or free
+  std::vector<void*> kept_;          // in the order they were given back
+  std::map<void*, size_t> size_of_;  // every block, in use or kept
   BufferUse use_;
   int64_t most_in_use_ = 0;
 };
@@ -89,9 +101,8 @@ at::Tensor recycled(at::IntArrayRef sizes, at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type);
   const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
   if (bytes < kPage) return at::empty(sizes, options);
-  void* block = pool().take(bytes);
   return at::from_blob(
-      block, sizes, [](void* p) { pool().give_back(p); }, options);
+      pool().take(bytes), sizes, [](void* block) { pool().give_back(block); }, options);
 }
 
 void release_buffers() { pool().release(); }

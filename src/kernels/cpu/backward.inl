@@ -14,7 +14,7 @@ namespace {
 using hdetach::BackwardArgs;
 using hdetach::ScaleView;
 
-constexpr int64_t kChunkRows = 512;  // (step, row) pairs a chunk aims at
+constexpr int64_t kChunkRows = 256;  // (step, row) pairs a chunk aims at
 constexpr int64_t kSavedPart = 8;    // its gate gradients take at most this part of the saved gates
 
 struct BackwardSpace {
@@ -79,15 +79,6 @@ struct BackwardJob : BackwardState {
   typename Product::BackwardSpace product;
 };
 
-// What step t - 1 will read comes from memory: ask for it while step t is computed.
-inline void prefetch_before(const BackwardArgs& args, int64_t at, int64_t unit) {
-  const int64_t hidden = args.shape.hidden, before = at - args.shape.batch;
-  for (int gate = 0; gate < 4; ++gate) {
-    __builtin_prefetch(args.gates + (before * 4 + gate) * hidden + unit, 0, 2);
-  }
-  if (args.dh != nullptr) __builtin_prefetch(args.dh + before * hidden + unit, 0, 2);
-}
-
 // One row's gate gradients at step t, all blocks.
 inline void backward_row(const BackwardState& job, int64_t t, int64_t row) {
   const BackwardArgs& args = job.args;
@@ -105,7 +96,6 @@ inline void backward_row(const BackwardState& job, int64_t t, int64_t row) {
     const V i = load_first(gates + unit, lanes), f = load_first(gates + hidden + unit, lanes);
     const V g = load_first(gates + 2 * hidden + unit, lanes);
     const V o = load_first(gates + 3 * hidden + unit, lanes);
-    if (t > 0) prefetch_before(args, at, unit);
     const V tanh_c = hyperbolic_tangent(load_first(args.c + at * hidden + unit, lanes));
     float* dh_carry = space.dh + row * padded + unit;
     float* dc_carry = space.dc + row * padded + unit;
