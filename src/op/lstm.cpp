@@ -317,7 +317,8 @@ TORCH_LIBRARY(hdetach, m) {
       lstm_cell_impl);
 }
 
-TORCH_LIBRARY_IMPL(hdetach, CPU, m) { m.impl("lstm", lstm_impl); }
+// Every backend, so that tensors on another device get our message and not the dispatcher's.
+TORCH_LIBRARY_IMPL(hdetach, CompositeExplicitAutograd, m) { m.impl("lstm", lstm_impl); }
 TORCH_LIBRARY_IMPL(hdetach, Autograd, m) { m.impl("lstm", lstm_impl); }
 
 }  // namespace hdetach
