@@ -21,7 +21,8 @@ std::vector<KernelInfo> kernels();
 // build or one this machine cannot run.
 std::string active_kernel();
 
-// Counts of the latest forward and backward pass in this process, for tests and benchmarks.
+// The latest forward pass of this process and the latest backward pass that a kernel ran, for tests
+// and benchmarks.
 struct CallStats {
   std::string kernel;              // the kernel that ran
   int64_t recurrent_products = 0;  // backward: (step, row) pairs that were multiplied with w_hh

@@ -35,42 +35,39 @@ struct Weights {
   const float* b_hh;  // [4H] or null
 };
 
-struct ForwardArgs {
+// What both passes read.
+struct LstmArgs {
   LstmShape shape;
   Weights weights;
   const float* x;          // [T, B, I]
   const float* h0;         // [B, H]
   const float* c0;         // [B, H]
   const int64_t* lengths;  // [B] or null
-  float* h;                // [T, B, H]
-  float* c;                // [T, B, H]
-  float* gates;            // [T, B, 4, H] activated gates for the backward pass, or null
-  void* workspace;         // forward_workspace() bytes, aligned to 64
   Workers workers;
 };
 
-struct BackwardArgs {
-  LstmShape shape;
-  Weights weights;
-  const float* x;          // [T, B, I]
-  const float* h0;         // [B, H]
-  const float* c0;         // [B, H]
-  const int64_t* lengths;  // [B] or null
-  const float* h;          // [T, B, H] saved by forward, as are c and gates; all read-only
-  const float* c;          // [T, B, H]
-  const float* gates;      // [T, B, 4, H]
+struct ForwardArgs : LstmArgs {
+  float* h;         // [T, B, H]
+  float* c;         // [T, B, H]
+  float* gates;     // [T, B, 4, H] activated gates for the backward pass, or null
+  void* workspace;  // forward_workspace() bytes, aligned to 64
+};
+
+struct BackwardArgs : LstmArgs {
+  const float* h;      // [T, B, H] saved by forward, as are c and gates; all read-only
+  const float* c;      // [T, B, H]
+  const float* gates;  // [T, B, 4, H]
   ScaleView h_scale;
   ScaleView c_scale;
-  const float* dh;  // [T, B, H] or null
-  const float* dc;  // [T, B, H] or null
-  float* dx;        // [T, B, I] or null: not wanted
-  float* dh0;       // [B, H] or null
-  float* dc0;       // [B, H] or null
-  float* dw_ih;     // [4H, I] or null
-  float* dw_hh;     // [4H, H] or null
-  float* db;        // [4H] or null; the gradient of either bias
-  void* workspace;  // backward_workspace() bytes, aligned to 64
-  Workers workers;
+  const float* dh;              // [T, B, H] or null
+  const float* dc;              // [T, B, H] or null
+  float* dx;                    // [T, B, I] or null: not wanted
+  float* dh0;                   // [B, H] or null
+  float* dc0;                   // [B, H] or null
+  float* dw_ih;                 // [4H, I] or null
+  float* dw_hh;                 // [4H, H] or null
+  float* db;                    // [4H] or null; the gradient of either bias
+  void* workspace;              // backward_workspace() bytes, aligned to 64
   int64_t* recurrent_products;  // out: (step, row) pairs multiplied with w_hh
 };
 

@@ -54,12 +54,11 @@ LstmShape shape_of(const LstmInputs& in) {
   return {in.steps(), in.batch(), in.input(), in.hidden()};
 }
 
-Weights weights_of(const LstmInputs& in) {
-  return {data(in.w_ih), data(in.w_hh), data(in.b_ih), data(in.b_hh)};
-}
-
-const int64_t* lengths_of(const LstmInputs& in) {
-  return in.lengths.defined() ? in.lengths.data_ptr<int64_t>() : nullptr;
+LstmArgs args_of(const LstmInputs& in, const Workers& workers) {
+  return {shape_of(in), {data(in.w_ih), data(in.w_hh), data(in.b_ih), data(in.b_hh)},
+          data(in.x),   data(in.h0),
+          data(in.c0),  in.lengths.defined() ? in.lengths.data_ptr<int64_t>() : nullptr,
+          workers};
 }
 
 ScaleView view_of(const at::Tensor& scale) {
@@ -81,18 +80,11 @@ ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_
   const Workers workers = workers_for(shape);
   const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count));
 
-  ForwardArgs args{};
-  args.shape = shape;
-  args.weights = weights_of(in);
-  args.x = data(in.x);
-  args.h0 = data(in.h0);
-  args.c0 = data(in.c0);
-  args.lengths = lengths_of(in);
+  ForwardArgs args{args_of(in, workers)};
   args.h = mutable_data(out.h);
   args.c = mutable_data(out.c);
   args.gates = mutable_data(out.gates);
   args.workspace = workspace.data_ptr();
-  args.workers = workers;
   kernel.forward(args);
   record_forward(kernel.name);
   return out;
@@ -118,13 +110,7 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count));
   int64_t recurrent_products = 0;
 
-  BackwardArgs args{};
-  args.shape = shape;
-  args.weights = weights_of(in);
-  args.x = data(in.x);
-  args.h0 = data(in.h0);
-  args.c0 = data(in.c0);
-  args.lengths = lengths_of(in);
+  BackwardArgs args{args_of(in, workers)};
   args.h = data(saved.h);
   args.c = data(saved.c);
   args.gates = data(saved.gates);
@@ -139,7 +125,6 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   args.dw_hh = mutable_data(dw_hh);
   args.db = mutable_data(db);
   args.workspace = workspace.data_ptr();
-  args.workers = workers;
   args.recurrent_products = &recurrent_products;
   kernel.backward(args);
   record_backward(kernel.name, recurrent_products);

@@ -1,115 +1,16 @@
-// Products in AMX tiles. Strategy: a float is a sum of three bf16 parts, and a product of floats is
-// the six products of parts that matter (the others are below 2^-24). A step of the tile product
-// makes 2 x 2 tiles of results from two row tiles and two column tiles: first the five small
-// products over a run, then the large one on top, so that the small ones lose nothing.
-// Row tiles have as few rows as cover the batch evenly, since a tile product costs one cycle a row.
-// Limits: infinities count as the largest bf16. Columns are padded to 32.
-// Measured with `hdetach bench --kernel cpu-amx,cpu-avx512`.
+// Products in AMX tiles, floats split into three bf16 parts (amx_tile_product.inl). Strategy: a
+// task splits its rows of x and h, or of gate gradients, once a step; weights are split once a
+// pass; for weight gradients the chunk's x and h are split and transposed, its gate gradients split
+// as they are. Row tiles have as few rows as cover the batch evenly, since a tile product costs one
+// cycle a row. Limits: infinities count as the largest bf16. Columns are padded to 32. Measured
+// with `hdetach bench --kernel cpu-amx,cpu-avx512`.
 #pragma once
 
-#include "kernels/cpu/amx_split.inl"
+#include "kernels/cpu/amx_tile_product.inl"
 #include "kernels/cpu/backward.inl"
 #include "kernels/cpu/forward.inl"
 
 namespace {
-
-constexpr int64_t kTileDepth = 32;  // k a tile product covers
-constexpr int64_t kTileRun = 8;     // tile products summed before they are added in memory
-
-using TileSum = float[16][16];
-
-// Small products of one pair of parts: every row tile times every column tile.
-#define TILE_SQUARE()      \
-  do {                     \
-    TILE_PRODUCT(0, 4, 6); \
-    TILE_PRODUCT(1, 4, 7); \
-    TILE_PRODUCT(2, 5, 6); \
-    TILE_PRODUCT(3, 5, 7); \
-  } while (0)
-
-#define TILE_ROWS(plane)                               \
-  do {                                                 \
-    TILE_LOAD(4, a0[k * kTilePlanes + (plane)].value); \
-    TILE_LOAD(5, a1[k * kTilePlanes + (plane)].value); \
-  } while (0)
-
-#define TILE_COLUMNS(plane)                            \
-  do {                                                 \
-    TILE_LOAD(6, b0[k * kTilePlanes + (plane)].value); \
-    TILE_LOAD(7, b1[k * kTilePlanes + (plane)].value); \
-  } while (0)
-
-// sum[2 * row tile + column tile] = rows * columns; each argument is [depth][planes] tiles.
-inline void tile_product(const Tile* a0, const Tile* a1, const Tile* b0, const Tile* b1,
-                         int64_t depth, int rows, TileSum (&sum)[4]) {
-  for_tiles({0, depth}, kTileRun, [&](int64_t first, int64_t count) {
-    TILE_ZERO(0);
-    TILE_ZERO(1);
-    TILE_ZERO(2);
-    TILE_ZERO(3);
-    for (int64_t k = first; k < first + count; ++k) {
-      TILE_ROWS(1);
-      TILE_COLUMNS(1);
-      TILE_SQUARE();
-      TILE_COLUMNS(0);
-      TILE_SQUARE();
-      TILE_ROWS(2);
-      TILE_SQUARE();
-      TILE_ROWS(0);
-      TILE_COLUMNS(1);
-      TILE_SQUARE();
-      TILE_COLUMNS(2);
-      TILE_SQUARE();
-    }
-    for (int64_t k = first; k < first + count; ++k) {
-      TILE_ROWS(0);
-      TILE_COLUMNS(0);
-      TILE_SQUARE();
-    }
-    if (first == 0) {
-      TILE_STORE(0, sum[0]);
-      TILE_STORE(1, sum[1]);
-      TILE_STORE(2, sum[2]);
-      TILE_STORE(3, sum[3]);
-      return;
-    }
-    alignas(64) TileSum run[4];
-    TILE_STORE(0, run[0]);
-    TILE_STORE(1, run[1]);
-    TILE_STORE(2, run[2]);
-    TILE_STORE(3, run[3]);
-    for (int i = 0; i < 4; ++i) {
-      for (int m = 0; m < rows; ++m) store(sum[i][m], add(load(sum[i][m]), load(run[i][m])));
-    }
-  });
-}
-
-#undef TILE_SQUARE
-#undef TILE_ROWS
-#undef TILE_COLUMNS
-
-// Rows in pairs of tiles: row r stands in tile r / height at r % height.
-struct RowTiles {
-  int64_t pairs, height;
-
-  Tile* tile(Tile* tiles, int64_t r, int64_t planes) const {
-    return tiles + static_cast<uint32_t>(r) / static_cast<uint32_t>(height) * planes;
-  }
-  int64_t row(int64_t r) const { return static_cast<uint32_t>(r) % static_cast<uint32_t>(height); }
-
-  // Calls body(r, tile, row of tile) for the rows of one pair, up to `count` rows in all.
-  template <typename Body>
-  void for_rows(int64_t pair, int64_t count, const Body& body) const {
-    for (int tile = 0; tile < 2; ++tile) {
-      const int64_t first = (2 * pair + tile) * height;
-      for (int m = 0; m < least(height, count - first); ++m) body(first + m, tile, m);
-    }
-  }
-};
-inline RowTiles row_tiles(int64_t rows) {
-  const int64_t pairs = ceil_div(rows, 32);
-  return {pairs, ceil_div(rows, 2 * pairs)};
-}
 
 // A task's own row tiles: enough for its rows, apart from every other task's.
 inline int64_t first_row_tile(Range range, int task) { return 2 * (range.begin / 32 + task); }
