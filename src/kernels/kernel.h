@@ -1,4 +1,4 @@
-// The boundary between torch and the kernels: raw pointers in, a status out. Nothing below this
+// The boundary between torch and the kernels: raw pointers in a POD. Nothing below this
 // header allocates, draws random numbers or sees torch.
 #pragma once
 

@@ -25,8 +25,8 @@ using torch::autograd::variable_list;
 // LibTorch's threads, or the caller's alone where the work is too little to share: a parallel
 // region costs some microseconds, and the backward pass opens two a chunk.
 Workers workers_for(const LstmShape& shape) {
-  constexpr double kLeastWork = 4e6;  // multiply-adds of one chunk, about 50 us of one core
-  const double rows = std::min(static_cast<double>(shape.steps) * shape.batch, 512.0);
+  constexpr double kLeastWork = 2e6;  // multiply-adds of one chunk, about 25 us of one core
+  const double rows = std::min(static_cast<double>(shape.steps) * shape.batch, 256.0);
   const double work = rows * 4 * shape.hidden * (shape.input + shape.hidden);
   if (work < kLeastWork || at::get_num_threads() == 1) {
     return {1, [](int tasks, void (*task)(void*, int), void* context) {
@@ -40,11 +40,7 @@ Workers workers_for(const LstmShape& shape) {
           }};
 }
 
-const float* data(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
-}
-
-float* mutable_data(const at::Tensor& tensor) {
+float* data(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
 }
 
@@ -81,9 +77,9 @@ ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_
   const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count));
 
   ForwardArgs args{args_of(in, workers)};
-  args.h = mutable_data(out.h);
-  args.c = mutable_data(out.c);
-  args.gates = mutable_data(out.gates);
+  args.h = data(out.h);
+  args.c = data(out.c);
+  args.gates = data(out.gates);
   args.workspace = workspace.data_ptr();
   kernel.forward(args);
   record_forward(kernel.name);
@@ -118,12 +114,12 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   args.c_scale = view_of(in.c_scale);
   args.dh = data(dh);
   args.dc = data(dc);
-  args.dx = mutable_data(dx);
-  args.dh0 = mutable_data(dh0);
-  args.dc0 = mutable_data(dc0);
-  args.dw_ih = mutable_data(dw_ih);
-  args.dw_hh = mutable_data(dw_hh);
-  args.db = mutable_data(db);
+  args.dx = data(dx);
+  args.dh0 = data(dh0);
+  args.dc0 = data(dc0);
+  args.dw_ih = data(dw_ih);
+  args.dw_hh = data(dw_hh);
+  args.db = data(db);
   args.workspace = workspace.data_ptr();
   args.recurrent_products = &recurrent_products;
   kernel.backward(args);

@@ -40,7 +40,6 @@ struct AmxProduct {
   using Forward = ForwardJob<AmxProduct>;
   using Backward = BackwardJob<AmxProduct>;
 
-  static void begin_task() {}
   static void end_task() { release_tiles(); }
 
   static ForwardSpace carve_forward(Arena& arena, const LstmShape& shape, int workers) {

@@ -156,7 +156,6 @@ template <typename Product>
 void backward_rows_task(void* context, int task) {
   const auto& job = *static_cast<const BackwardJob<Product>*>(context);
   const Range range = owned_rows(job.args.shape, job.args.lengths, job.tasks, task);
-  Product::begin_task();
   for (int64_t t = job.last_step; t >= job.first_step; --t) {
     backward_step(job, task, range, t);
   }

@@ -94,7 +94,6 @@ void forward_rows_task(void* context, int task) {
   const ForwardArgs& args = job.args;
   const Range range = owned_rows(args.shape, args.lengths, job.tasks, task);
   int32_t* rows = job.space.rows + range.begin;
-  Product::begin_task();
   for (int64_t t = 0; t < args.shape.steps; ++t) {
     const int64_t count = running_rows(args, range, t, rows);
     if (count == 0) continue;

@@ -154,7 +154,6 @@ struct VectorProduct {
     float* w_ih;  // likewise
   };
 
-  static void begin_task() {}
   static void end_task() {}
 
   static ForwardSpace carve_forward(Arena& arena, const LstmShape& shape, int) {
