@@ -4,17 +4,10 @@
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 
+#include "op/random_bits.h"
+
 namespace hdetach {
 namespace {
-
-// SplitMix64 (Steele, Lea and Flood 2014): a Weyl sequence and its finaliser.
-constexpr uint64_t kWeyl = 0x9E3779B97F4A7C15;
-
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
 
 // Blocks a step when u < detach: u is in [0,1), so 0 never blocks and 1 always does.
 at::Tensor draw(const GradientPolicy& policy, int64_t steps, int64_t batch,
@@ -31,12 +24,7 @@ at::Tensor draw(const GradientPolicy& policy, int64_t steps, int64_t batch,
 
 }  // namespace
 
-double ScaleGenerator::uniform() {
-  // The seed is mixed first: seeds a multiple of kWeyl apart would otherwise share one stream.
-  const uint64_t key = mix(state_.seed + kWeyl);
-  const uint64_t bits = mix(key + ++state_.drawn * kWeyl);
-  return static_cast<double>(bits >> 11) * 0x1p-53;
-}
+double ScaleGenerator::uniform() { return random_uniform(state_.seed, ++state_.drawn); }
 
 GradientScales sample(const GradientPolicy& policy, int64_t steps, int64_t batch, int64_t layers,
                       ScaleGenerator& generator) {
