@@ -6,7 +6,6 @@
 // the forward pass, the weights' gradients, and the recurrent products of the steps that were not
 // detached (without step 0, since h0 needs no gradient). x needs no gradient.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,7 +21,10 @@
 #include "cli/bench_peak.h"
 #include "cli/bench_report.h"
 #include "cli/bench_steps.h"
+#include "cli/bench_trainer.h"
+#include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/median.h"
 #include "cli/subcommands.h"
 #include "hdetach/backend.h"
 
@@ -42,15 +44,14 @@ struct BenchOptions {
   int threads = usable_cores();
   int repeats = 7;
   bool no_peers = false;
+  bool trainer = false;
   bool json = false;
 };
 
-// One line on the terminal that the next one replaces; silent when stderr goes elsewhere.
+// Progress, silent when stderr goes elsewhere.
 void show_progress(const std::string& text) {
-  static const bool terminal = isatty(STDERR_FILENO);
-  if (!terminal) return;
-  fmt::print(stderr, "\r\033[K{}", text);
-  std::fflush(stderr);
+  static LiveLine line(stderr, LiveLine::Elsewhere::kSilent);
+  text.empty() ? line.clear() : line.show(text);
 }
 
 bool parse_shape(const std::string& text, BenchCase* shape) {
@@ -64,12 +65,6 @@ bool parse_shape(const std::string& text, BenchCase* shape) {
   }
   shape->name = "custom";
   return true;
-}
-
-double median(std::vector<double> values) {
-  const size_t middle = values.size() / 2;
-  std::sort(values.begin(), values.end());
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // A training step in the race, with its times so far.
@@ -251,6 +246,32 @@ void run_bench(const BenchOptions& options) {
   }
 }
 
+void run_trainer_bench(const BenchOptions& options) {
+  std::vector<BenchCase> cases;
+  for (const BenchCase& shape : chosen_cases(options)) {
+    const bool task = shape.input == 1 || shape.input == 10;
+    if (task) cases.push_back(shape);
+    if (!task && !options.cases.empty()) {
+      throw CLI::ValidationError(fmt::format(
+          "--trainer: {} is no task of the trainer; name copy100, copy300 or mnist", shape.name));
+    }
+  }
+  set_threads({options.threads, options.threads});
+  if (!options.json) {
+    fmt::print("{} thread{}, milliseconds, medians\n{}", options.threads,
+               options.threads == 1 ? "" : "s", trainer_table_head());
+  }
+  for (const BenchCase& shape : cases) {
+    for (const double detach : options.detach) {
+      show_progress(fmt::format("{} at detach {}", shape.name, detach));
+      const TrainerRow row = time_trainer(shape, detach, options.threads, options.repeats);
+      show_progress("");
+      fmt::print("{}", options.json ? trainer_json(row) + "\n" : trainer_table_line(row));
+      std::fflush(stdout);
+    }
+  }
+}
+
 }  // namespace
 
 void register_bench(CLI::App& program) {
@@ -269,30 +290,40 @@ void register_bench(CLI::App& program) {
   case_help.pop_back();
   CLI::Option* cases =
       command->add_option("CASES", options->cases, case_help)->check(CLI::IsMember(case_names));
-  command->add_option("--shape", options->shape, "Other sizes, instead of CASES")
-      ->type_name("T,B,I,H")
-      ->excludes(cases)
-      ->check([](const std::string& text) {
-        BenchCase shape;
-        return parse_shape(text, &shape) ? std::string()
-                                         : text + " is not four positive whole numbers T,B,I,H";
-      });
+  CLI::Option* shape =
+      command->add_option("--shape", options->shape, "Other sizes, instead of CASES")
+          ->type_name("T,B,I,H")
+          ->excludes(cases)
+          ->check([](const std::string& text) {
+            BenchCase shape;
+            return parse_shape(text, &shape) ? std::string()
+                                             : text + " is not four positive whole numbers T,B,I,H";
+          });
   command->add_option("--detach", options->detach, "Probabilities that a step is detached")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))
       ->default_str("0,0.25,0.5,1")
       ->type_name("P[,P]");
-  command->add_option("--kernel", options->kernels, "Kernels to time (default: the active one)")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kernel_names))
-      ->type_name("NAME[,NAME]");
+  CLI::Option* kernel =
+      command->add_option("--kernel", options->kernels, "Kernels to time (default: the active one)")
+          ->delimiter(',')
+          ->check(CLI::IsMember(kernel_names))
+          ->type_name("NAME[,NAME]");
   command->add_option("--threads", options->threads, "Threads, for the peers too")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   command->add_option("--repeats", options->repeats, "Repeats a median is taken of")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
-  command->add_flag("--no-peers", options->no_peers, "Time the kernels alone");
+  CLI::Option* no_peers =
+      command->add_flag("--no-peers", options->no_peers, "Time the kernels alone");
+  command
+      ->add_flag("--trainer", options->trainer,
+                 "Time the trainer's whole update against the bare op instead (copy100, copy300, "
+                 "mnist)")
+      ->excludes(shape)
+      ->excludes(kernel)
+      ->excludes(no_peers);
   command->add_flag("--json", options->json, "Print one JSON object per line");
   command->footer(
       "The answer is checked first: outputs and every gradient may be off from a float64 "
@@ -305,7 +336,8 @@ void register_bench(CLI::App& program) {
       "OpenMP and BLAS, or in BLAS alone where that is quicker.\n"
       "peak: the step's 2*B*4H*(2*T*(I+H) + kept*H) FLOPs, kept = steps after the first that are\n"
       "not detached, per second of train, over the multiply-add rate measured here in float32.");
-  command->callback([options] { run_bench(*options); });
+  command->callback(
+      [options] { options->trainer ? run_trainer_bench(*options) : run_bench(*options); });
 }
 
 }  // namespace hdetach::cli

@@ -30,12 +30,18 @@ int main(int argc, char** argv) {
     return fmt::format("hdetach: {}\nhdetach --help and hdetach COMMAND --help list the flags.\n",
                        error.what());
   });
-  hdetach::cli::register_info(program);
+  hdetach::cli::register_train(program);
+  hdetach::cli::register_eval(program);
+  hdetach::cli::register_sweep(program);
+  hdetach::cli::register_data(program);
   hdetach::cli::register_bench(program);
+  hdetach::cli::register_info(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Error& error) {
     return program.exit(error) == 0 ? 0 : kUsageError;
+  } catch (const hdetach::cli::ExitCode& exit) {
+    return exit.code;
   } catch (const c10::Error& error) {
     return fail(error.what_without_backtrace());
   } catch (const std::exception& error) {

@@ -1,0 +1,166 @@
+// hdetach eval: the best model of a run on sequences it has never seen.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "cli/live_line.h"
+#include "cli/machine.h"
+#include "cli/subcommands.h"
+#include "train/config.h"
+#include "train/evaluate.h"
+#include "train/make_task.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+
+namespace hdetach::cli {
+namespace {
+
+// Table 1 of the paper, trained at delay 100: plain, detach 0.5, detach 0.25, in percent.
+const std::map<int64_t, std::array<double, 3>> kTable1 = {
+    {200, {64.85, 74.79, 90.72}},  {400, {48.17, 54.91, 77.76}},  {500, {43.03, 52.43, 74.68}},
+    {1000, {28.82, 43.54, 63.19}}, {2000, {19.48, 34.34, 51.83}}, {5000, {14.58, 24.55, 42.35}},
+};
+
+struct EvalOptions {
+  std::string run;
+  std::vector<int64_t> delays;  // empty means those of table 1
+  int64_t sequences = 5000;
+  std::string data;  // empty means the folder the run was trained on
+  int threads = usable_cores();
+  bool json = false;
+};
+
+struct Row {
+  int64_t delay;
+  train::Score score;
+};
+
+class Evaluation {
+ public:
+  explicit Evaluation(const EvalOptions& options) : signal_(watch_signals()) {
+    set_threads({options.threads, options.threads});
+  }
+
+  train::Score score(SequenceClassifier& model, const tasks::SequenceSet& set,
+                     const std::string& name) {
+    const auto result = train::evaluate(model, set, [&](double share) {
+      if (line_.due()) line_.show(fmt::format("{}  {:.0f}%", name, 100 * share));
+      return *signal_ == 0;
+    });
+    line_.clear();
+    if (!result) throw ExitCode{128 + *signal_};
+    return *result;
+  }
+
+ private:
+  const volatile std::sig_atomic_t* signal_;
+  LiveLine line_{stderr, LiveLine::Elsewhere::kSilent};
+};
+
+void eval_copy(const EvalOptions& options, const train::Config& config) {
+  std::vector<int64_t> delays = options.delays;
+  if (delays.empty()) {
+    for (const auto& [delay, paper] : kTable1) delays.push_back(delay);
+  }
+  Evaluation evaluation(options);
+  SequenceClassifier model =
+      train::make_model(config, *train::transfer_set(config, config.delay, 1));
+  train::load_best(model, options.run);
+  nlohmann::ordered_json json = {{"run", options.run},
+                                 {"task", "copy"},
+                                 {"model", "best.safetensors"},
+                                 {"sequences", options.sequences}};
+  if (!options.json) {
+    fmt::print(
+        "trained at delay {}, detach {}; {} fresh sequences a delay, last {} steps\n"
+        "{:>6}  {:>8}  {:>8}   paper: {:>7} {:>11} {:>12}\n",
+        config.delay, config.detach, options.sequences, config.symbols, "delay", "accuracy", "loss",
+        "plain", "detach 0.5", "detach 0.25");
+  }
+  for (const int64_t delay : delays) {
+    const auto set = train::transfer_set(config, delay, options.sequences);
+    const train::Score score =
+        evaluation.score(model, *set, fmt::format("{} delay {}", options.run, delay));
+    if (options.json) {
+      json["accuracy"].push_back(
+          {{"delay", delay}, {"accuracy", score.accuracy}, {"loss", score.loss}});
+      continue;
+    }
+    fmt::print("{:>6}  {:>7.2f}%  {:>8.4f}", delay, 100 * score.accuracy, score.loss);
+    if (const auto paper = kTable1.find(delay); paper != kTable1.end()) {
+      const auto& [plain, half, quarter] = paper->second;
+      fmt::print("          {:>7.2f} {:>11.2f} {:>12.2f}", plain, half, quarter);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+  if (options.json) fmt::print("{}\n", json.dump());
+}
+
+void eval_mnist(const EvalOptions& options, train::Config config) {
+  if (!options.data.empty()) config.data = options.data;
+  const tasks::Task task = train::make_task(config);
+  Evaluation evaluation(options);
+  SequenceClassifier model = train::make_model(config, *task.test);
+  train::load_best(model, options.run);
+  const train::Score score = evaluation.score(model, *task.test, options.run);
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"run", options.run},
+                                         {"task", "mnist"},
+                                         {"model", "best.safetensors"},
+                                         {"sequences", task.test->size()},
+                                         {"test_accuracy", score.accuracy},
+                                         {"test_loss", score.loss}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("test accuracy {:.2f}%, loss {:.4f}, {} images\n", 100 * score.accuracy, score.loss,
+               task.test->size());
+  }
+}
+
+void run_eval(const EvalOptions& options, const CLI::App& command) {
+  const auto config = train::read_config(options.run);
+  if (!config) {
+    throw std::runtime_error(
+        fmt::format("{} holds no run: there is no config.toml in it", options.run));
+  }
+  const bool copy = config->task == "copy";
+  for (const char* flag : {"--delay", "--sequences", "--data"}) {
+    if (command.count(flag) == 0 || copy != (std::string(flag) == "--data")) continue;
+    throw CLI::ValidationError(
+        fmt::format("{} does not apply to {}, a run of task {}", flag, options.run, config->task));
+  }
+  copy ? eval_copy(options, *config) : eval_mnist(options, *config);
+}
+
+}  // namespace
+
+void register_eval(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "eval", "Evaluate a run's best model: copy runs at other delays, mnist runs on the test set");
+  auto options = std::make_shared<EvalOptions>();
+  command->add_option("RUN", options->run, "Folder of the run")->required();
+  command->add_option("--delay", options->delays, "Delays to try, copy runs only")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
+      ->default_str("200,400,500,1000,2000,5000");
+  command->add_option("--sequences", options->sequences, "Sequences a delay, copy runs only")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000000}))
+      ->capture_default_str();
+  command->add_option("--data", options->data,
+                      "Folder of the IDX files, mnist runs only (default: the run's)");
+  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([command, options] { run_eval(*options, *command); });
+}
+
+}  // namespace hdetach::cli

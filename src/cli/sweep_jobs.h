@@ -1,0 +1,65 @@
+// The work of a sweep: which runs are left, and a few child processes at a time that do them.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "report/run_record.h"
+#include "train/children.h"
+#include "train/sweep_file.h"
+
+namespace hdetach::cli {
+
+struct SweepJob {
+  enum class Stage { kWaiting, kTraining, kEvaluating, kDone, kFailed };
+
+  train::SweepRun run;
+  std::filesystem::path folder;
+  report::RunRecord record;  // as it was last read
+  Stage stage = Stage::kWaiting;
+  std::string problem = {};  // why it failed, and the end of its log
+
+  std::filesystem::path log() const { return folder / "train.log"; }
+  int64_t updates() const;       // done
+  int64_t updates_left() const;  // at most
+};
+
+// The last lines of a file, without control characters. Empty when there is no such file.
+std::vector<std::string> last_lines(const std::filesystem::path& path, size_t count);
+
+class SweepJobs {
+ public:
+  // Reads every run that is there. Throws std::runtime_error when one was made with other settings.
+  SweepJobs(std::vector<train::SweepRun> runs, const std::filesystem::path& folder,
+            std::vector<int64_t> eval_delays);
+
+  const std::vector<SweepJob>& all() const { return jobs_; }
+  size_t count(SweepJob::Stage stage) const;
+
+  // Works until nothing is left or `*signal` is set; then the children save and end first. Returns
+  // the signal or 0. `observe` is called often, with whether the end was asked for.
+  int work(int at_once, int threads, const volatile std::sig_atomic_t* signal,
+           const std::function<void(bool ending)>& observe);
+
+ private:
+  void settle(SweepJob& job);  // what comes next, by what is on disk
+  bool evaluated(const SweepJob& job) const;
+  bool start_next(int threads);
+  void start(size_t index, int threads);
+  void end(SweepJob& job, int exit_code, bool asked);
+  void store_evaluation(const SweepJob& job) const;
+  void follow(SweepJob& job) const;
+
+  std::vector<SweepJob> jobs_;
+  std::vector<int64_t> eval_delays_;
+  std::string program_;  // read at the start: a build in the meantime may replace the file
+  train::Children children_;
+  std::chrono::steady_clock::time_point read_;
+};
+
+}  // namespace hdetach::cli

@@ -1,0 +1,156 @@
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "formats/files.h"
+#include "train/checkpoint.h"
+
+namespace hdetach::train {
+namespace {
+
+using Json = nlohmann::ordered_json;  // writes null for a number that is not finite
+
+constexpr const char *kConfig = "config.toml", *kMetrics = "metrics.jsonl",
+                     *kBest = "best.safetensors", *kLast = "last.safetensors",
+                     *kState = "state.safetensors", *kResult = "result.json",
+                     *kSessions = "sessions.jsonl", *kLock = "lock";
+
+}  // namespace
+
+std::string to_json(const EpochMetrics& metrics) {
+  Json json;
+  json["epoch"] = metrics.epoch;
+  json["update"] = metrics.update;
+  json["train_loss"] = metrics.train_loss;
+  json["valid_loss"] = metrics.valid_loss;
+  json["valid_accuracy"] = metrics.valid_accuracy;
+  json["grad_norm_mean"] = metrics.grad_norm_mean;
+  json["grad_norm_max"] = metrics.grad_norm_max;
+  json["clipped"] = metrics.clipped;
+  json["skipped"] = metrics.skipped;
+  json["detach"] = metrics.detach;
+  json["seconds"] = metrics.seconds;
+  json["updates_per_second"] = metrics.updates_per_second;
+  return json.dump();
+}
+
+std::string to_json(const RunResult& result) {
+  Json json;
+  json["status"] = result.status;
+  json["epochs"] = result.epochs;
+  json["updates"] = result.updates;
+  json["best_epoch"] = result.best_epoch;
+  json["best_valid_accuracy"] = result.best_valid_accuracy;
+  if (result.test_accuracy) json["test_accuracy"] = *result.test_accuracy;
+  json["seconds"] = result.seconds;
+  json["message"] = result.message;
+  return json.dump();
+}
+
+RunResult parse_result(const std::string& text, const std::string& name) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    RunResult result;
+    json.at("status").get_to(result.status);
+    json.at("epochs").get_to(result.epochs);
+    json.at("updates").get_to(result.updates);
+    json.at("best_epoch").get_to(result.best_epoch);
+    json.at("best_valid_accuracy").get_to(result.best_valid_accuracy);
+    if (json.contains("test_accuracy")) result.test_accuracy = json["test_accuracy"].get<double>();
+    json.at("seconds").get_to(result.seconds);
+    json.at("message").get_to(result.message);
+    return result;
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+std::optional<Config> read_config(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(run / kConfig)) return std::nullopt;
+  return parse_config(files::read(run / kConfig), (run / kConfig).string());
+}
+
+void load_best(SequenceClassifier& model, const std::filesystem::path& run) {
+  load_weights(model, files::read(run / kBest), (run / kBest).string());
+}
+
+RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (error) {
+    throw std::runtime_error(
+        fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  }
+  const std::string name = (path_ / kLock).string();
+  lock_ = open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  if (lock_ < 0) throw std::runtime_error(fmt::format("{}: {}", name, std::strerror(errno)));
+  // The system lets go of it when the process ends, however it ends.
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    close(lock_);
+    throw std::runtime_error(
+        fmt::format("{} is in use by another process; wait for it, or name another folder by --out",
+                    path_.string()));
+  }
+}
+
+RunFolder::~RunFolder() { close(lock_); }
+
+std::optional<RunResult> RunFolder::result() const {
+  if (!std::filesystem::exists(path_ / kResult)) return std::nullopt;
+  return parse_result(files::read(path_ / kResult), (path_ / kResult).string());
+}
+
+void RunFolder::begin(const Config& config) {
+  std::filesystem::remove(path_ / kResult);
+  files::write(path_ / kConfig, to_toml(config));
+}
+
+void RunFolder::add_session(const std::string& json) {
+  files::append_line(path_ / kSessions, json);
+}
+
+bool RunFolder::restore(Trainer& trainer) {
+  const bool saved = std::filesystem::exists(path_ / kState);
+  if (saved) load_state(trainer, files::read(path_ / kState), (path_ / kState).string());
+  drop_metrics_after(trainer.progress.epoch);
+  return saved;
+}
+
+void RunFolder::drop_metrics_after(int64_t epoch) {
+  if (!std::filesystem::exists(path_ / kMetrics)) return;
+  std::istringstream lines(files::read(path_ / kMetrics));
+  std::string kept;
+  int64_t count = 0;
+  for (std::string line; count < epoch && std::getline(lines, line); ++count) kept += line + "\n";
+  if (count < epoch) {
+    throw std::runtime_error(fmt::format("{} has {} lines but the state is at epoch {}",
+                                         (path_ / kMetrics).string(), count, epoch));
+  }
+  files::write(path_ / kMetrics, kept);
+}
+
+void RunFolder::save_epoch(Trainer& trainer, const EpochMetrics& metrics, bool best) {
+  files::append_line(path_ / kMetrics, to_json(metrics));
+  const std::string weights = weights_file(trainer.model());
+  if (best) files::write(path_ / kBest, weights);
+  files::write(path_ / kLast, weights);
+  save_state(trainer);
+}
+
+void RunFolder::save_state(Trainer& trainer) { files::write(path_ / kState, state_file(trainer)); }
+
+void RunFolder::finish(const RunResult& result) {
+  files::write(path_ / kResult, to_json(result) + "\n");
+}
+
+}  // namespace hdetach::train

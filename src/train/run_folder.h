@@ -1,0 +1,79 @@
+// A run on disk. Files are replaced as a whole, and state.safetensors comes last: it is the moment
+// at which an epoch counts. A process killed before that leaves files that are ahead of the state;
+// going on from the state makes the same ones again.
+//
+//   config.toml          every setting, resolved
+//   metrics.jsonl        one object an epoch
+//   best.safetensors     weights of the best validation accuracy so far
+//   last.safetensors     weights of the latest epoch
+//   state.safetensors    from which training goes on
+//   result.json          once the run is over
+//   sessions.jsonl       one object for each process that worked on it
+//   lock                 held while a process works on it
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "train/config.h"
+#include "train/trainer.h"
+
+namespace hdetach::train {
+
+struct EpochMetrics {
+  int64_t epoch, update;
+  double train_loss, valid_loss, valid_accuracy;
+  double grad_norm_mean, grad_norm_max;  // before clipping
+  double clipped;                        // fraction of the updates
+  int64_t skipped;                       // updates left out because not finite
+  double detach;
+  double seconds;             // of the run so far
+  double updates_per_second;  // of this epoch, validation included
+};
+std::string to_json(const EpochMetrics& metrics);
+
+struct RunResult {
+  std::string status;  // finished, stopped-early or diverged
+  int64_t epochs, updates, best_epoch;
+  double best_valid_accuracy;
+  std::optional<double> test_accuracy;
+  double seconds;
+  std::string message;  // why it ended
+};
+std::string to_json(const RunResult& result);
+RunResult parse_result(const std::string& text, const std::string& name);
+
+// For readers, who take no lock.
+std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
+void load_best(SequenceClassifier& model, const std::filesystem::path& run);
+
+class RunFolder {
+ public:
+  // Makes the folder where needed and takes its lock. Throws when another process holds it.
+  explicit RunFolder(std::filesystem::path path);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  std::optional<RunResult> result() const;
+
+  void begin(const Config& config);  // a new run, or a longer one
+  void add_session(const std::string& json);
+
+  // False when no state was saved yet. Drops metrics of epochs that the state does not know.
+  bool restore(Trainer& trainer);
+  void save_epoch(Trainer& trainer, const EpochMetrics& metrics, bool best);
+  void save_state(Trainer& trainer);
+  void finish(const RunResult& result);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void drop_metrics_after(int64_t epoch);
+
+  std::filesystem::path path_;
+  int lock_;
+};
+
+}  // namespace hdetach::train

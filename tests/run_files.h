@@ -1,0 +1,43 @@
+// Whether two run folders hold the same run: everything but the times.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "formats/files.h"
+#include "formats/safetensors.h"
+
+inline std::string metrics_without_times(const std::filesystem::path& run) {
+  std::istringstream lines(hdetach::files::read(run / "metrics.jsonl"));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    auto metrics = nlohmann::json::parse(line);
+    metrics.erase("seconds");
+    metrics.erase("updates_per_second");
+    kept += metrics.dump() + "\n";
+  }
+  return kept;
+}
+
+inline void expect_equal_runs(const std::filesystem::path& a, const std::filesystem::path& b) {
+  using hdetach::files::read;
+  EXPECT_EQ(metrics_without_times(a), metrics_without_times(b)) << b;
+  EXPECT_TRUE(read(a / "best.safetensors") == read(b / "best.safetensors")) << b;
+  EXPECT_TRUE(read(a / "last.safetensors") == read(b / "last.safetensors")) << b;
+  const auto before = hdetach::safetensors::parse(read(a / "state.safetensors"), "a");
+  const auto after = hdetach::safetensors::parse(read(b / "state.safetensors"), "b");
+  ASSERT_EQ(before.arrays.size(), after.arrays.size());
+  for (const auto& array : before.arrays) {
+    const auto* other = after.find(array.name);
+    ASSERT_NE(other, nullptr) << array.name;
+    ASSERT_EQ(array.size, other->size) << array.name;
+    // The last two counters are times.
+    const size_t times = array.name == "progress" ? 2 * sizeof(double) : 0;
+    EXPECT_EQ(std::memcmp(array.data, other->data, array.size - times), 0) << array.name;
+  }
+}
