@@ -1,52 +1,19 @@
 // The program as its users meet it: output, messages and exit codes of the built binary.
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/program.h"
+
 namespace {
 
+using hdetach::program::contains;
+using hdetach::program::lines;
+using hdetach::program::Result;
+using hdetach::program::run;
 using nlohmann::json;
-
-struct Result {
-  int exit_code;
-  std::string out, err;
-};
-
-// Runs `hdetach arguments` in a shell, with `environment` ("NAME=value") before it.
-Result run(const std::string& arguments, const std::string& environment = "") {
-  std::string err_file = testing::TempDir() + "hdetach_cli_XXXXXX";
-  close(mkstemp(err_file.data()));
-  const std::string command = "env -u HDETACH_KERNEL " + environment + " '" HDETACH_PROGRAM "' " +
-                              arguments + " 2>'" + err_file + "'";
-  FILE* pipe = popen(command.c_str(), "r");
-  Result result;
-  char chunk[4096];
-  for (size_t n; (n = fread(chunk, 1, sizeof(chunk), pipe)) > 0;) result.out.append(chunk, n);
-  const int status = pclose(pipe);
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  std::ostringstream err;
-  err << std::ifstream(err_file).rdbuf();
-  result.err = err.str();
-  remove(err_file.c_str());
-  return result;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-int lines(const std::string& text) {
-  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-}
 
 std::vector<std::string> kernel_names() {
   const json info = json::parse(run("info --json").out);

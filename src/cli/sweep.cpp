@@ -1,0 +1,207 @@
+// hdetach sweep FILE.toml: every run of an experiment, several at a time, and the table beside the
+// paper's. What is on disk counts: a sweep that ended early goes on where it was.
+#include <fmt/core.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "cli/machine.h"
+#include "cli/subcommands.h"
+#include "cli/sweep_jobs.h"
+#include "cli/sweep_view.h"
+#include "cli/version.h"
+#include "formats/files.h"
+#include "report/page.h"
+#include "report/summary.h"
+#include "report/terminal_plot.h"
+#include "train/sweep_file.h"
+
+namespace hdetach::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Stage = SweepJob::Stage;
+
+struct SweepOptions {
+  std::string file;
+  std::string out = "runs";
+  int jobs = usable_cores();
+  int threads = 0;  // of each run; 0 means the cores divided by the jobs
+  std::vector<std::string> only;
+  bool dry_run = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+train::Sweep read_sweep_file(const std::string& path) {
+  try {
+    return train::parse_sweep(files::read(path), path);
+  } catch (const toml::Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+}
+
+std::vector<train::SweepRun> chosen_runs(const train::Sweep& sweep, const SweepOptions& options) {
+  std::vector<train::SweepRun> chosen, all = train::runs(sweep);
+  for (const train::SweepRun& run : all) {
+    const auto named = [&](const std::string& text) {
+      return run.name.find(text) != std::string::npos;
+    };
+    if (options.only.empty() || std::any_of(options.only.begin(), options.only.end(), named)) {
+      chosen.push_back(run);
+    }
+  }
+  if (chosen.empty()) {
+    throw CLI::ValidationError(
+        fmt::format("--only {}: no run has that in its name; the names are like {}",
+                    options.only[0], all[0].name));
+  }
+  return chosen;
+}
+
+void list_runs(const SweepJobs& jobs, bool json) {
+  ordered_json out = {{"runs", ordered_json::array()}};
+  size_t name_width = 0, state_width = 0, to_do = 0;
+  for (const SweepJob& job : jobs.all()) {
+    name_width = std::max(name_width, job.folder.string().size());
+    state_width = std::max(state_width, progress(job.record, job.run.config.epochs).size());
+    to_do += job.stage == Stage::kWaiting;
+  }
+  for (const SweepJob& job : jobs.all()) {
+    const std::string state = progress(job.record, job.run.config.epochs);
+    const std::string flags = train::changed_flags(job.run.config);
+    if (!json) {
+      fmt::print("{:<{}}  {:<{}}  {}\n", job.folder.string(), name_width, state, state_width,
+                 flags);
+    }
+    out["runs"].push_back(
+        {{"run", job.run.name},
+         {"folder", job.folder.string()},
+         {"status", job.record.result ? ordered_json(job.record.result->status) : nullptr},
+         {"epochs", job.record.epochs.empty() ? 0 : job.record.epochs.back().epoch},
+         {"of", job.run.config.epochs},
+         {"to_do", job.stage == Stage::kWaiting},
+         {"flags", flags}});
+  }
+  out["to_do"] = to_do;
+  if (json) {
+    fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("{} runs, {} to do\n", jobs.all().size(), to_do);
+  }
+}
+
+// The table, the curves and the page of all runs of the file, also of those left out by --only.
+void show_results(const train::Sweep& sweep, const SweepOptions& options, const SweepJobs& jobs,
+                  int signal) {
+  const std::filesystem::path folder = std::filesystem::path(options.out) / sweep.folder;
+  const report::SweepRecord record = report::read_sweep(sweep, folder);
+  // A sweep that shares the folder of another has its own page there.
+  const std::string stem = std::filesystem::path(options.file).stem().string();
+  const std::string page = (folder / ((stem == sweep.folder ? "report" : stem) + ".html")).string();
+  files::write(
+      page,
+      report::page(record, {fmt::format("hdetach sweep {}", options.file),
+                            fmt::format("hdetach {} ({}), {}", version(), commit(), cpu_model())}));
+  if (options.json) {
+    ordered_json out = report::summary_json(record);
+    out["page"] = page;
+    out["failed"] = ordered_json::array();
+    for (const SweepJob& job : jobs.all()) {
+      if (job.stage == Stage::kFailed) out["failed"].push_back(job.run.name);
+    }
+    out["interrupted"] = signal != 0;
+    fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    return;
+  }
+  const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
+  fmt::print("\n{}\n", report::summary_text(record));
+  fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
+             page);
+  std::fflush(stdout);
+}
+
+// Returns the names of the failed runs. Many runs mostly fail for the same reason, so a few are
+// shown.
+std::string print_failures(const SweepJobs& jobs) {
+  constexpr size_t kShown = 5;
+  std::string names;
+  size_t count = 0;
+  for (const SweepJob& job : jobs.all()) {
+    if (job.stage != Stage::kFailed) continue;
+    names += (names.empty() ? "" : ", ") + job.run.name;
+    if (++count <= kShown) fmt::print(stderr, "{}: {}\n", job.folder.string(), job.problem);
+  }
+  if (count > kShown) fmt::print(stderr, "and {} more, see their train.log\n", count - kShown);
+  return names;
+}
+
+void run_sweep(const SweepOptions& options) {
+  const train::Sweep sweep = read_sweep_file(options.file);
+  SweepJobs jobs(chosen_runs(sweep, options), std::filesystem::path(options.out) / sweep.folder,
+                 sweep.eval_delays);
+  if (options.dry_run) return list_runs(jobs, options.json);
+
+  // A few long runs get the cores that more runs would have had.
+  const int waiting = static_cast<int>(jobs.count(Stage::kWaiting));
+  const int at_once = std::clamp(waiting, 1, options.jobs);
+  const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
+  std::filesystem::create_directories(std::filesystem::path(options.out) / sweep.folder);
+  const auto* const signal = watch_signals();
+  SweepView view(options.json ? stderr : stdout, jobs);
+  const int received = jobs.work(at_once, threads, signal, [&](bool ending) {
+    if (!options.quiet) view.show(ending);
+  });
+  if (!options.quiet) view.close();
+  show_results(sweep, options, jobs, received);
+
+  const std::string failed = print_failures(jobs);
+  if (received != 0) {
+    fmt::print(stderr, "saved; the same command goes on from here\n");
+    throw ExitCode{128 + received};
+  }
+  if (!failed.empty()) {
+    throw std::runtime_error(fmt::format("{} of {} runs failed: {}", jobs.count(Stage::kFailed),
+                                         jobs.all().size(), failed));
+  }
+}
+
+}  // namespace
+
+void register_sweep(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "sweep", "Train every run of an experiment (experiments/*.toml) and show the table");
+  auto options = std::make_shared<SweepOptions>();
+  command->add_option("FILE", options->file, "The experiment: settings and seeds, as TOML")
+      ->required();
+  command->add_option("--out", options->out, "Folder in which the sweep has its own")
+      ->capture_default_str();
+  command->add_option("--jobs", options->jobs, "Runs trained at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads of each run (default: the cores divided by the jobs)")
+      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--only", options->only,
+                   "Only the runs with TEXT in their name, SETTING/seed-N; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command->add_flag("--dry-run", options->dry_run, "List the runs and how far they are; no work");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--quiet", options->quiet, "No progress, only the results");
+  command->callback([options] { run_sweep(*options); });
+}
+
+}  // namespace hdetach::cli

@@ -1,0 +1,211 @@
+#include "cli/sweep_jobs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "formats/files.h"
+
+namespace hdetach::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Stage = SweepJob::Stage;
+
+constexpr std::chrono::milliseconds kPoll(100), kReadEvery(1000);
+constexpr size_t kShownLogLines = 5;
+
+fs::path evaluation_output(const fs::path& folder) { return folder / "eval.partial"; }
+
+// A run that is there must be the one that the sweep asks for.
+void check_same(const SweepJob& job) {
+  if (!job.record.config) return;
+  const train::Config &now = job.run.config, &before = *job.record.config;
+  const auto check = [&](const std::string& field, const std::string& value,
+                         const std::string& was) {
+    if (value == was) return;
+    throw std::runtime_error(
+        fmt::format("{} was trained with {} = {}, but the sweep says {}; put the value back, move "
+                    "the folder away, or name another place by --out",
+                    job.folder.string(), field, was, value));
+  };
+  check("task", now.task, before.task);
+  for (const train::Field& field : train::fields(now.task)) {
+    check(field.name, train::text(now, field), train::text(before, field));
+  }
+}
+
+std::string joined(const std::vector<int64_t>& numbers) {
+  std::string out;
+  for (const int64_t number : numbers) out += fmt::format("{}{}", out.empty() ? "" : ",", number);
+  return out;
+}
+
+}  // namespace
+
+int64_t SweepJob::updates() const {
+  return record.epochs.empty() ? 0 : record.epochs.back().update;
+}
+
+int64_t SweepJob::updates_left() const {
+  if (record.result || stage == Stage::kFailed) return 0;
+  return run.config.epochs * run.config.updates_per_epoch - updates();
+}
+
+std::vector<std::string> last_lines(const fs::path& path, size_t count) {
+  constexpr std::streamoff kMost = 8192;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  file.seekg(std::max<std::streamoff>(0, size - kMost));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    line.erase(std::remove_if(line.begin(), line.end(), [](unsigned char c) { return c < ' '; }),
+               line.end());
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  if (lines.size() > count) lines.erase(lines.begin(), lines.end() - count);
+  return lines;
+}
+
+SweepJobs::SweepJobs(std::vector<train::SweepRun> runs, const fs::path& folder,
+                     std::vector<int64_t> eval_delays)
+    : eval_delays_(std::move(eval_delays)), program_(fs::read_symlink("/proc/self/exe").string()) {
+  for (train::SweepRun& run : runs) {
+    SweepJob job{std::move(run), {}, {}};
+    job.folder = folder / job.run.name;
+    job.record = report::read_run(job.folder);
+    check_same(job);
+    settle(job);
+    jobs_.push_back(std::move(job));
+  }
+}
+
+size_t SweepJobs::count(Stage stage) const {
+  return std::count_if(jobs_.begin(), jobs_.end(),
+                       [&](const SweepJob& job) { return job.stage == stage; });
+}
+
+bool SweepJobs::evaluated(const SweepJob& job) const {
+  return std::all_of(eval_delays_.begin(), eval_delays_.end(), [&](int64_t delay) {
+    return report::accuracy_at(job.record, delay).has_value();
+  });
+}
+
+void SweepJobs::settle(SweepJob& job) {
+  if (report::diverged(job.record)) {
+    job.stage = Stage::kFailed;
+    job.problem = "diverged: " + job.record.result->message;
+  } else {
+    job.stage = job.record.result && evaluated(job) ? Stage::kDone : Stage::kWaiting;
+  }
+}
+
+void SweepJobs::start(size_t index, int threads) {
+  SweepJob& job = jobs_[index];
+  fs::create_directories(job.folder);
+  train::ChildCommand command;
+  command.log = job.log();
+  command.threads = threads;
+  if (job.record.result) {
+    command.arguments = {program_, "eval", job.folder.string(), "--delay", joined(eval_delays_),
+                         "--json"};
+    command.output = evaluation_output(job.folder);
+    job.stage = Stage::kEvaluating;
+  } else {
+    fs::remove(job.folder / "eval.json");  // of an earlier model
+    const std::string config = job.folder.string() + ".toml";
+    files::write(config, train::to_toml(job.run.config));
+    command.arguments = {program_, "train", job.run.config.task, "--config",
+                         config,   "--out", job.folder.string(), "--resume"};
+    job.stage = Stage::kTraining;
+  }
+  command.arguments.insert(command.arguments.end(), {"--threads", std::to_string(threads)});
+  children_.start(index, command);
+}
+
+// Evaluations first, then the runs in their order. False when nothing waits.
+bool SweepJobs::start_next(int threads) {
+  size_t next = jobs_.size();
+  for (size_t i = jobs_.size(); i-- > 0;) {
+    const bool better =
+        next == jobs_.size() || jobs_[i].record.result || !jobs_[next].record.result;
+    if (jobs_[i].stage == Stage::kWaiting && better) next = i;
+  }
+  if (next == jobs_.size()) return false;
+  try {
+    start(next, threads);
+  } catch (const std::exception& error) {
+    jobs_[next].stage = Stage::kFailed;
+    jobs_[next].problem = error.what();
+  }
+  return true;
+}
+
+void SweepJobs::store_evaluation(const SweepJob& job) const {
+  const fs::path output = evaluation_output(job.folder);
+  files::write(job.folder / "eval.json", files::read(output));
+  fs::remove(output);
+}
+
+void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
+  const bool evaluating = job.stage == Stage::kEvaluating;
+  job.stage = Stage::kFailed;
+  try {
+    if (evaluating && exit_code == 0) store_evaluation(job);
+    job.record = report::read_run(job.folder);
+    const bool stopped = asked && (exit_code == 128 + SIGTERM || exit_code == 128 + SIGINT);
+    const bool over = job.record.result && (!evaluating || evaluated(job));
+    if (stopped || report::diverged(job.record) || (exit_code == 0 && over)) return settle(job);
+    job.problem = exit_code == train::kCouldNotStart
+                      ? "the program could not be started (exit code 127)"
+                      : fmt::format("{} ended with exit code {}",
+                                    evaluating ? "evaluation" : "training", exit_code);
+    for (const std::string& line : last_lines(job.log(), kShownLogLines)) {
+      job.problem += "\n  " + line;
+    }
+  } catch (const std::exception& error) {
+    job.problem = error.what();
+  }
+}
+
+void SweepJobs::follow(SweepJob& job) const {
+  try {
+    job.record = report::read_run(job.folder);
+  } catch (const std::exception&) {
+    // Its end will tell what is wrong with it.
+  }
+}
+
+int SweepJobs::work(int at_once, int threads, const volatile std::sig_atomic_t* signal,
+                    const std::function<void(bool ending)>& observe) {
+  for (int received = 0;;) {
+    if (received == 0 && *signal != 0) {
+      received = *signal;
+      children_.signal(SIGTERM);
+    }
+    for (const train::EndedChild& child : children_.reap()) {
+      end(jobs_[child.key], child.exit_code, received != 0);
+    }
+    while (received == 0 && children_.running() < static_cast<size_t>(at_once) &&
+           start_next(threads)) {
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (now - read_ >= kReadEvery) {
+      read_ = now;
+      for (SweepJob& job : jobs_) {
+        if (job.stage == Stage::kTraining) follow(job);
+      }
+    }
+    observe(received != 0);
+    if (children_.running() == 0) return received;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+}  // namespace hdetach::cli

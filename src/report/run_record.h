@@ -1,0 +1,57 @@
+// What a run folder holds: its configuration, its curve and its result, and the figures drawn from
+// them. A run that is under way or was cut off gives what there is.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/config.h"
+
+namespace hdetach::report {
+
+struct Epoch {         // a number that was not finite is NaN
+  int64_t epoch = 0;   // from 1
+  int64_t update = 0;  // since the start of the run
+  double train_loss = 0;
+  double valid_loss = 0;
+  double valid_accuracy = 0;  // 0 to 1
+  double grad_norm_max = 0;   // before clipping
+  double seconds = 0;         // of training since the start of the run
+};
+
+struct Result {
+  std::string status;  // finished, stopped-early or diverged
+  std::string message;
+  std::optional<double> test_accuracy;  // of the best epoch's model
+};
+
+struct Evaluation {
+  int64_t delay = 0;
+  double accuracy = 0;
+};
+
+struct RunRecord {
+  std::optional<train::Config> config;
+  std::vector<Epoch> epochs;
+  std::optional<Result> result;  // when the run is over
+  std::vector<Evaluation> evaluations;
+};
+
+// Throws std::runtime_error ("file:line: ...") on a file that is not what the program writes. The
+// last line of metrics.jsonl may be incomplete; it is left out.
+RunRecord read_run(const std::filesystem::path& folder);
+
+bool diverged(const RunRecord& run);
+
+const Epoch* best_epoch(const RunRecord& run);  // null without an epoch; the earliest of equals
+// The median accuracy of the last 20 epochs: solved runs dip now and then.
+std::optional<double> late_accuracy(const RunRecord& run);
+const Epoch* first_epoch_at(const RunRecord& run, double accuracy);  // null when never reached
+std::optional<double> largest_grad_norm(const RunRecord& run);  // infinite when one was not finite
+double seconds(const RunRecord& run);
+std::optional<double> accuracy_at(const RunRecord& run, int64_t delay);  // of an evaluation
+
+}  // namespace hdetach::report

@@ -1,0 +1,53 @@
+#include "report/sweep_record.h"
+
+#include <algorithm>
+
+namespace hdetach::report {
+namespace {
+
+void add(std::optional<Spread>& spread, double value) {
+  if (!spread) spread = Spread{0, 0, value, value};
+  ++spread->count;
+  spread->mean += (value - spread->mean) / spread->count;
+  spread->low = std::min(spread->low, value);
+  spread->high = std::max(spread->high, value);
+}
+
+}  // namespace
+
+SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder) {
+  SweepRecord record;
+  record.sweep = sweep;
+  record.runs.resize(sweep.settings.size());
+  for (const train::SweepRun& run : train::runs(sweep)) {
+    record.runs[run.setting].push_back(read_run(folder / run.name));
+  }
+  return record;
+}
+
+SettingFigures figures(const SweepRecord& record, size_t setting) {
+  const std::vector<int64_t>& delays = record.sweep.eval_delays;
+  SettingFigures out;
+  out.eval.resize(delays.size());
+  for (const RunRecord& run : record.runs[setting]) {
+    ++out.runs;
+    out.over += run.result.has_value();
+    out.diverged += diverged(run);
+    if (const Epoch* best = best_epoch(run)) add(out.best, best->valid_accuracy);
+    if (const auto late = late_accuracy(run)) add(out.late, *late);
+    if (const Epoch* first = first_epoch_at(run, record.sweep.threshold)) {
+      add(out.epochs_to_threshold, static_cast<double>(first->epoch));
+    }
+    if (run.result && run.result->test_accuracy) add(out.test, *run.result->test_accuracy);
+    if (const auto norm = largest_grad_norm(run)) {
+      out.largest_grad_norm = std::max(out.largest_grad_norm.value_or(0), *norm);
+    }
+    out.seconds += seconds(run);
+    for (size_t i = 0; i < delays.size(); ++i) {
+      if (const auto accuracy = accuracy_at(run, delays[i])) add(out.eval[i], *accuracy);
+    }
+  }
+  return out;
+}
+
+}  // namespace hdetach::report
