@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,15 @@ std::string metrics_line(int epoch, const std::string& accuracy, const std::stri
          ",\"grad_norm_mean\":0.1,\"grad_norm_max\":" + norm +
          ",\"clipped\":0,\"skipped\":0,\"detach\":0,\"seconds\":" + std::to_string(2 * epoch) +
          ",\"updates_per_second\":50}";
+}
+
+std::string result_json(const std::string& status, const std::string& message,
+                        std::optional<double> test_accuracy = std::nullopt) {
+  hdetach::train::RunResult result;
+  result.status = status;
+  result.message = message;
+  result.test_accuracy = test_accuracy;
+  return to_json(result);
 }
 
 void write_run(const fs::path& folder, const std::vector<double>& accuracies,
@@ -67,8 +77,7 @@ TEST(RunRecord, AnEmptyOrMissingFolderIsANewRun) {
 
 TEST(RunRecord, ReadsWhatThereIs) {
   const TemporaryFolder folder;
-  write_run(folder.path(), {0.25, 0.5, 0.5, 0.125},
-            "{\"status\":\"stopped-early\",\"message\":\"enough\",\"test_accuracy\":0.75}");
+  write_run(folder.path(), {0.25, 0.5, 0.5, 0.125}, result_json("stopped-early", "enough", 0.75));
   hdetach::files::write(folder / "config.toml", "task = \"copy\"\ndelay = 7\n");
   hdetach::files::write(folder / "eval.json",
                         "{\"accuracy\":[{\"delay\":200,\"accuracy\":0.5,\"loss\":1}]}");
@@ -162,7 +171,7 @@ class SweepReport : public testing::Test {
     }
     sweep_.settings[1].config.detach = 0.5;
     sweep_.settings[0].paper = "82 at best";
-    const std::string finished = "{\"status\":\"finished\",\"message\":\"\"}";
+    const std::string finished = result_json("finished", "");
     write_run(folder_ / "plain/seed-1", {0.1, 0.2, 0.3}, finished);
     write_run(folder_ / "plain/seed-2", {0.2, 0.3, 0.5}, finished);
     write_run(folder_ / "detach-0.5/seed-1", {0.5, 0.9, 1.0}, finished);
@@ -211,9 +220,8 @@ TEST_F(SweepReport, TheTableHasEverySettingAndThePapersText) {
 }
 
 TEST_F(SweepReport, TestAccuracyAndDivergedRunsShowWhereThereAreSome) {
-  write_run(folder_ / "plain/seed-1", {0.1},
-            "{\"status\":\"finished\",\"message\":\"\",\"test_accuracy\":0.985}");
-  write_run(folder_ / "plain/seed-2", {0.1}, "{\"status\":\"diverged\",\"message\":\"inf\"}");
+  write_run(folder_ / "plain/seed-1", {0.1}, result_json("finished", "", 0.985));
+  write_run(folder_ / "plain/seed-2", {0.1}, result_json("diverged", "inf"));
   const std::string text = summary_text(record());
   EXPECT_TRUE(contains(text, "test")) << text;
   EXPECT_TRUE(contains(text, "98.5")) << text;
@@ -298,8 +306,7 @@ TEST_F(SweepReport, ThePageEscapesWhatComesFromFiles) {
   sweep_.settings[0].paper = evil;
   sweep_.settings[0].config.data = evil;
   sweep_.folder = evil;
-  nlohmann::json result = {{"status", evil}, {"message", evil}};
-  write_run(folder_ / "<script>/seed-1", {0.5}, result.dump());
+  write_run(folder_ / "<script>/seed-1", {0.5}, result_json(evil, evil));
   const std::string html = page(record(), {evil});
   EXPECT_FALSE(contains(html, "<script")) << html;
   EXPECT_FALSE(contains(html, "alert(\"")) << html;

@@ -113,8 +113,7 @@ TEST_F(Sweep, RunsEverythingOnceAndShowsItAgain) {
   const Result changed = run(arguments(file("", "epochs = 2\nlr = 0.5")));
   EXPECT_EQ(changed.exit_code, 1);
   EXPECT_TRUE(contains(changed.err,
-                       "out/tiny/plain/seed-1 was trained with lr = 0.001, but the "
-                       "sweep says 0.5"))
+                       "out/tiny/plain/seed-1 was trained with other settings: lr 0.001 (now 0.5)"))
       << changed.err;
   EXPECT_EQ(sessions("plain/seed-1"), 1);
 }
@@ -123,7 +122,8 @@ TEST_F(Sweep, AFailedRunFailsTheSweepAtItsEndAndNoOther) {
   fs::create_directories(run_folder("plain/seed-1") / "lock");  // where train wants a file
   fs::create_directories(run_folder("plain/seed-2"));
   std::ofstream(run_folder("plain/seed-2") / "result.json")
-      << "{\"status\":\"diverged\",\"message\":\"the loss is inf\"}";
+      << R"({"status":"diverged","epochs":0,"updates":3,"best_epoch":0,"best_valid_accuracy":-1,)"
+         R"("seconds":1,"message":"the loss is inf"})";
   const Result result = run(arguments(file("", "epochs = 1")) + " --quiet");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_TRUE(contains(result.err, "2 of 4 runs failed: plain/seed-1, plain/seed-2")) << result.err;

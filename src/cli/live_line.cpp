@@ -3,9 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace hdetach::cli {
 namespace {
 
@@ -35,14 +32,6 @@ void LiveLine::clear() {
   if (painted_) fmt::print(stream_, "\r\033[K");
   painted_ = false;
   std::fflush(stream_);
-}
-
-std::string duration(double seconds) {
-  const int64_t s = std::llround(std::clamp(seconds, 0.0, 1e12));
-  if (s < 60) return fmt::format("{} s", s);
-  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
-  if (s < 86400) return fmt::format("{} h {:02} min", s / 3600, s / 60 % 60);
-  return fmt::format("{} d {:02} h", s / 86400, s / 3600 % 24);
 }
 
 }  // namespace hdetach::cli

@@ -25,7 +25,4 @@ class LiveLine {
   std::chrono::steady_clock::time_point shown_;
 };
 
-// "2 h 13 min", "45 s"
-std::string duration(double seconds);
-
 }  // namespace hdetach::cli

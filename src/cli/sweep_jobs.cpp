@@ -26,19 +26,12 @@ fs::path evaluation_output(const fs::path& folder) { return folder / "eval.parti
 // A run that is there must be the one that the sweep asks for.
 void check_same(const SweepJob& job) {
   if (!job.record.config) return;
-  const train::Config &now = job.run.config, &before = *job.record.config;
-  const auto check = [&](const std::string& field, const std::string& value,
-                         const std::string& was) {
-    if (value == was) return;
-    throw std::runtime_error(
-        fmt::format("{} was trained with {} = {}, but the sweep says {}; put the value back, move "
-                    "the folder away, or name another place by --out",
-                    job.folder.string(), field, was, value));
-  };
-  check("task", now.task, before.task);
-  for (const train::Field& field : train::fields(now.task)) {
-    check(field.name, train::text(now, field), train::text(before, field));
-  }
+  const std::string found = train::differences(job.run.config, *job.record.config);
+  if (found.empty()) return;
+  throw std::runtime_error(
+      fmt::format("{} was trained with other settings: {}; put them back, move the folder away, or "
+                  "name another place by --out",
+                  job.folder.string(), found));
 }
 
 std::string joined(const std::vector<int64_t>& numbers) {

@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "formats/files.h"
 #include "hdetach/backend.h"
+#include "report/summary.h"
 #include "train/config.h"
 #include "train/run.h"
 #include "train/run_folder.h"
@@ -77,7 +78,7 @@ class Printer : public train::Observer {
         static_cast<double>(config_.epochs * config_.updates_per_epoch - progress.update) / rate;
     return fmt::format("epoch {}/{}  update {}/{}  {}  {}{:.1f} updates/s  {} left",
                        progress.epoch + 1, config_.epochs, within, config_.updates_per_epoch, now,
-                       accuracy_.empty() ? "" : accuracy_ + "  ", rate, duration(left));
+                       accuracy_.empty() ? "" : accuracy_ + "  ", rate, report::duration(left));
   }
 
   const Config& config_;
@@ -128,7 +129,7 @@ void report(const train::RunResult& result, const std::string& out, bool quiet) 
   }
   if (quiet) return;
   fmt::print("{} after {} epochs ({} updates, {}): best validation accuracy {:.2f}% at epoch {}\n",
-             result.message, result.epochs, result.updates, duration(result.seconds),
+             result.message, result.epochs, result.updates, report::duration(result.seconds),
              100 * result.best_valid_accuracy, result.best_epoch);
   if (result.test_accuracy) {
     fmt::print("test accuracy of that model: {:.2f}%\n", 100 * *result.test_accuracy);

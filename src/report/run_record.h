@@ -9,24 +9,11 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/metrics.h"
 
 namespace hdetach::report {
 
-struct Epoch {         // a number that was not finite is NaN
-  int64_t epoch = 0;   // from 1
-  int64_t update = 0;  // since the start of the run
-  double train_loss = 0;
-  double valid_loss = 0;
-  double valid_accuracy = 0;  // 0 to 1
-  double grad_norm_max = 0;   // before clipping
-  double seconds = 0;         // of training since the start of the run
-};
-
-struct Result {
-  std::string status;  // finished, stopped-early or diverged
-  std::string message;
-  std::optional<double> test_accuracy;  // of the best epoch's model
-};
+using Epoch = train::EpochMetrics;
 
 struct Evaluation {
   int64_t delay = 0;
@@ -36,7 +23,7 @@ struct Evaluation {
 struct RunRecord {
   std::optional<train::Config> config;
   std::vector<Epoch> epochs;
-  std::optional<Result> result;  // when the run is over
+  std::optional<train::RunResult> result;  // when the run is over
   std::vector<Evaluation> evaluations;
 };
 

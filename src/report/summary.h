@@ -13,7 +13,7 @@ std::string percent(double accuracy);         // "98.5"
 std::string percent(const Spread& accuracy);  // "98.5 (98.1-98.7)"
 std::string short_number(double value);       // "0.71", "12", "3.2e+19", "inf"
 
-// Ends with a newline; lines of at most 100 columns while setting names have at most 18.
+// Ends with a newline. Fits 100 columns with names of up to 16 letters.
 std::string summary_text(const SweepRecord& record);
 nlohmann::ordered_json summary_json(const SweepRecord& record);
 

@@ -19,8 +19,8 @@ safetensors::View view(const std::string& name, const at::Tensor& tensor) {
 }
 
 safetensors::Array found(const safetensors::File& file, const std::string& file_name,
-                                const std::string& name, const std::string& dtype,
-                                const std::vector<int64_t>& shape) {
+                         const std::string& name, const std::string& dtype,
+                         const std::vector<int64_t>& shape) {
   const auto list = [](const std::vector<int64_t>& sizes) {
     std::string text;
     for (const int64_t size : sizes) text += fmt::format("{}{}", text.empty() ? "" : ",", size);

@@ -242,6 +242,17 @@ std::string text(const Config& config, const Field& field) {
       field.member);
 }
 
+std::string differences(const Config& now, const Config& before) {
+  if (now.task != before.task) return fmt::format("task {} (now {})", before.task, now.task);
+  std::string out;
+  for (const Field& field : fields(now.task)) {
+    const std::string name = field.name, value = text(now, field), was = text(before, field);
+    if (name == "data" || value == was) continue;
+    out += fmt::format("{}{} {} (now {})", out.empty() ? "" : ", ", name, was, value);
+  }
+  return out;
+}
+
 void check(const Config& config) {
   if (config.lr <= 0) throw ConfigError("lr is 0; it must be above 0");
   if (config.stop_epochs > 1 && config.stop_at == 0) {

@@ -77,6 +77,10 @@ void set(Config& config, const Field& field, const std::string& text);  // as a 
 void set(Config& config, const Field& field, const toml::Value& value);
 std::string text(const Config& config, const Field& field);  // as a flag would give it
 
+// What makes `now` another run than `before`: "detach 0.5 (now 0.25), lr ...", empty when nothing
+// does. Where the data lies is no part of a run.
+std::string differences(const Config& now, const Config& before);
+
 // Rules between fields; throws ConfigError.
 void check(const Config& config);
 

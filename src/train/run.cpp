@@ -19,25 +19,14 @@ bool longer(const Config& config, const Config& before) {
   return config.anneal_epochs == 0 && config.epochs > before.epochs;
 }
 
-void check_same(const Config& config, const Config& before, const std::string& folder) {
-  std::string differences;
-  const auto differ = [&](const std::string& name, const std::string& now, const std::string& was) {
-    if (now == was) return;
-    differences += fmt::format("{}{} {} (now {})", differences.empty() ? "" : ", ", name, was, now);
-  };
-  differ("task", config.task, before.task);
-  if (config.task == before.task) {
-    for (const Field& field : fields(config.task)) {
-      const std::string name = field.name;
-      if (name == "data" || (name == "epochs" && longer(config, before))) continue;
-      differ(name, text(config, field), text(before, field));
-    }
-  }
-  if (differences.empty()) return;
+void check_same(const Config& config, Config before, const std::string& folder) {
+  if (longer(config, before)) before.epochs = config.epochs;
+  const std::string found = differences(config, before);
+  if (found.empty()) return;
   throw ConfigError(
-      fmt::format("out is {}, which holds a run of other settings: {}; give the same "
-                  "settings, or another folder",
-                  folder, differences));
+      fmt::format("out is {}, which holds a run of other settings: {}; give the same settings, or "
+                  "another folder",
+                  folder, found));
 }
 
 class Run {
@@ -107,7 +96,7 @@ class Run {
     Progress& p = progress();
     const double all = static_cast<double>(config_.updates_per_epoch);
     const double applied = all - static_cast<double>(p.skipped);
-    EpochMetrics metrics{};
+    EpochMetrics metrics;
     metrics.detach = trainer_.detach();  // before the epoch counts as complete
     metrics.epoch = ++p.epoch;
     metrics.update = p.update;
@@ -136,8 +125,15 @@ class Run {
 
   RunResult result(const char* status, std::string message) {
     const Progress& p = progress();
-    return {status,          p.epoch,      p.update,  p.best_epoch,
-            p.best_accuracy, std::nullopt, p.seconds, std::move(message)};
+    RunResult over;
+    over.status = status;
+    over.epochs = p.epoch;
+    over.updates = p.update;
+    over.best_epoch = p.best_epoch;
+    over.best_valid_accuracy = p.best_accuracy;
+    over.seconds = p.seconds;
+    over.message = std::move(message);
+    return over;
   }
 
   std::optional<RunResult> finished() {

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -18,62 +17,12 @@
 namespace hdetach::train {
 namespace {
 
-using Json = nlohmann::ordered_json;  // writes null for a number that is not finite
-
 constexpr const char *kConfig = "config.toml", *kMetrics = "metrics.jsonl",
                      *kBest = "best.safetensors", *kLast = "last.safetensors",
                      *kState = "state.safetensors", *kResult = "result.json",
                      *kSessions = "sessions.jsonl", *kLock = "lock";
 
 }  // namespace
-
-std::string to_json(const EpochMetrics& metrics) {
-  Json json;
-  json["epoch"] = metrics.epoch;
-  json["update"] = metrics.update;
-  json["train_loss"] = metrics.train_loss;
-  json["valid_loss"] = metrics.valid_loss;
-  json["valid_accuracy"] = metrics.valid_accuracy;
-  json["grad_norm_mean"] = metrics.grad_norm_mean;
-  json["grad_norm_max"] = metrics.grad_norm_max;
-  json["clipped"] = metrics.clipped;
-  json["skipped"] = metrics.skipped;
-  json["detach"] = metrics.detach;
-  json["seconds"] = metrics.seconds;
-  json["updates_per_second"] = metrics.updates_per_second;
-  return json.dump();
-}
-
-std::string to_json(const RunResult& result) {
-  Json json;
-  json["status"] = result.status;
-  json["epochs"] = result.epochs;
-  json["updates"] = result.updates;
-  json["best_epoch"] = result.best_epoch;
-  json["best_valid_accuracy"] = result.best_valid_accuracy;
-  if (result.test_accuracy) json["test_accuracy"] = *result.test_accuracy;
-  json["seconds"] = result.seconds;
-  json["message"] = result.message;
-  return json.dump();
-}
-
-RunResult parse_result(const std::string& text, const std::string& name) {
-  try {
-    const auto json = nlohmann::json::parse(text);
-    RunResult result;
-    json.at("status").get_to(result.status);
-    json.at("epochs").get_to(result.epochs);
-    json.at("updates").get_to(result.updates);
-    json.at("best_epoch").get_to(result.best_epoch);
-    json.at("best_valid_accuracy").get_to(result.best_valid_accuracy);
-    if (json.contains("test_accuracy")) result.test_accuracy = json["test_accuracy"].get<double>();
-    json.at("seconds").get_to(result.seconds);
-    json.at("message").get_to(result.message);
-    return result;
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(fmt::format("{}: {}", name, error.what()));
-  }
-}
 
 std::optional<Config> read_config(const std::filesystem::path& run) {
   if (!std::filesystem::exists(run / kConfig)) return std::nullopt;

@@ -17,32 +17,10 @@
 #include <string>
 
 #include "train/config.h"
+#include "train/metrics.h"
 #include "train/trainer.h"
 
 namespace hdetach::train {
-
-struct EpochMetrics {
-  int64_t epoch, update;
-  double train_loss, valid_loss, valid_accuracy;
-  double grad_norm_mean, grad_norm_max;  // before clipping
-  double clipped;                        // fraction of the updates
-  int64_t skipped;                       // updates left out because not finite
-  double detach;
-  double seconds;             // of the run so far
-  double updates_per_second;  // of this epoch, validation included
-};
-std::string to_json(const EpochMetrics& metrics);
-
-struct RunResult {
-  std::string status;  // finished, stopped-early or diverged
-  int64_t epochs, updates, best_epoch;
-  double best_valid_accuracy;
-  std::optional<double> test_accuracy;
-  double seconds;
-  std::string message;  // why it ended
-};
-std::string to_json(const RunResult& result);
-RunResult parse_result(const std::string& text, const std::string& name);
 
 // For readers, who take no lock.
 std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
