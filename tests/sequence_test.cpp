@@ -126,5 +126,19 @@ TEST_P(Sequence, InfinityDoesWhatTheReferenceDoes) {
   EXPECT_TRUE(got.c.isfinite().equal(want.c.isfinite()));
 }
 
+// Kernels count floats below 1.2e-38 as zero (the reference does not), the caller's thread does
+// not.
+TEST_P(Sequence, TinyGradientsAreFlushedAndTheModeIsPutBack) {
+  const Case c{"tiny", 40, 3, 2, 20};
+  Problem p = problem(c);
+  p.dh = at::full_like(p.dh, 1e-41);
+  p.dc = Tensor();
+  const Outcome tiny = run(p);
+  const bool kernel = GetParam().kernel != "reference";
+  EXPECT_EQ(tiny.grads[3].abs().max().item<double>() == 0.0, kernel);
+  volatile float smallest = 1.2e-38f;
+  EXPECT_GT(smallest * 0.5f, 0.0f) << "the mode of the caller's thread was left changed";
+}
+
 }  // namespace
 }  // namespace hdetach::test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/flush_denormals.h"
 #include "models/instruction_sets.h"
 
 namespace hdetach {
@@ -88,6 +89,7 @@ HeadScore score(const SoftmaxHead& head, const float* h, const uint8_t* target, 
                 int64_t scored_from) {
   std::vector<HeadScore> blocks(blocks_of(rows));
   at::parallel_for(0, static_cast<int64_t>(blocks.size()), 1, [&](int64_t begin, int64_t end) {
+    const FlushDenormals flush;
     for (int64_t b = begin; b < end; ++b) {
       blocks[b] =
           score_block(head, h, target, b * kBlock, std::min(rows, (b + 1) * kBlock), scored_from);
@@ -108,6 +110,7 @@ double SoftmaxHeadGradient::run(const SoftmaxHead& head, const float* h, const u
   block_losses_.resize(blocks);
   const float per_row = 1.0f / static_cast<float>(rows);
   at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+    const FlushDenormals flush;
     for (int64_t b = begin; b < end; ++b) {
       block_losses_[b] =
           gradient_block(head, h, target, b * kBlock, std::min(rows, (b + 1) * kBlock), per_row, dh,

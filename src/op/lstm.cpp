@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/flush_denormals.h"
 #include "op/buffers.h"
 #include "op/checks.h"
 #include "op/dispatch.h"
@@ -30,11 +31,13 @@ Workers workers_for(const LstmShape& shape) {
   const double work = rows * 4 * shape.hidden * (shape.input + shape.hidden);
   if (work < kLeastWork || at::get_num_threads() == 1) {
     return {1, [](int tasks, void (*task)(void*, int), void* context) {
+              const FlushDenormals flush;
               for (int i = 0; i < tasks; ++i) task(context, i);
             }};
   }
   return {at::get_num_threads(), [](int tasks, void (*task)(void*, int), void* context) {
             at::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+              const FlushDenormals flush;
               for (int64_t i = begin; i < end; ++i) task(context, static_cast<int>(i));
             });
           }};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/cpu/flush_denormals.h"
 #include "models/instruction_sets.h"
 
 namespace hdetach::train {
@@ -56,6 +57,7 @@ Adam::Adam(std::vector<at::Tensor> weights, double lr) : weights_(std::move(weig
 }
 
 void Adam::step(const std::vector<at::Tensor>& gradients, double gradient_scale) {
+  const FlushDenormals flush;  // squares of small gradients
   ++steps_;
   const double t = static_cast<double>(steps_);
   const StepSizes sizes{static_cast<float>(gradient_scale),
