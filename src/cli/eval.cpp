@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "cli/live_line.h"
 #include "cli/machine.h"
 #include "cli/subcommands.h"
+#include "report/summary.h"
 #include "train/config.h"
 #include "train/evaluate.h"
 #include "train/make_task.h"
@@ -50,8 +52,13 @@ class Evaluation {
 
   train::Score score(SequenceClassifier& model, const tasks::SequenceSet& set,
                      const std::string& name) {
+    const auto start = std::chrono::steady_clock::now();
     const auto result = train::evaluate(model, set, [&](double share) {
-      if (line_.due()) line_.show(fmt::format("{}  {:.0f}%", name, 100 * share));
+      if (share > 0 && line_.due()) {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+        line_.show(fmt::format("{}  {:.0f}%  {} left", name, 100 * share,
+                               report::duration(passed.count() * (1 - share) / share)));
+      }
       return *signal_ == 0;
     });
     line_.clear();

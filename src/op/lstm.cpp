@@ -79,7 +79,8 @@ ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_
   const Workers workers = workers_for(shape);
   const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count));
 
-  ForwardArgs args{args_of(in, workers)};
+  ForwardArgs args{};
+  static_cast<LstmArgs&>(args) = args_of(in, workers);
   args.h = data(out.h);
   args.c = data(out.c);
   args.gates = data(out.gates);
@@ -109,7 +110,8 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count));
   int64_t recurrent_products = 0;
 
-  BackwardArgs args{args_of(in, workers)};
+  BackwardArgs args{};
+  static_cast<LstmArgs&>(args) = args_of(in, workers);
   args.h = data(saved.h);
   args.c = data(saved.c);
   args.gates = data(saved.gates);

@@ -28,7 +28,7 @@ polyline.mean { stroke-width: 3; opacity: 1; }
 .chance { stroke: currentColor; opacity: .5; stroke-dasharray: 4 4; }
 .name { color: var(--line); font-weight: bold; }
 table { border-collapse: collapse; } th, td { padding: .2rem 1rem .2rem 0; text-align: right; }
-th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 1px solid; }
+th:first-child, td:first-child { text-align: left; white-space: nowrap; } thead th { border-bottom: 1px solid; }
 .scroll { overflow-x: auto; }
 </style>
 )";
