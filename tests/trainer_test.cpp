@@ -79,8 +79,8 @@ void expect_libtorch_losses(const train::Config& config) {
   for (int i = 0; i < 20; ++i) {
     const double loss = trainer.update().loss;
     // A float32 step rounds at 6e-8; twenty updates, whose steps of 1e-3 do not depend on the size
-    // of a gradient, let that grow. Measured: below 2e-6.
-    EXPECT_NEAR(loss, expected[i], 1e-5 * expected[i]) << "update " << i;
+    // of a gradient, let that grow. Measured on three kernels: below 3e-7.
+    EXPECT_NEAR(loss, expected[i], 2e-6 * expected[i]) << "update " << i;
   }
 }
 
