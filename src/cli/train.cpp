@@ -72,13 +72,16 @@ class Printer : public train::Observer {
  private:
   std::string text(const train::Progress& progress, const std::string& now) const {
     const int64_t within = progress.update - progress.epoch * config_.updates_per_epoch;
-    const double seconds = progress.seconds - first_seconds_;
-    const double rate = static_cast<double>(progress.update - first_update_) / seconds;
-    const double left =
-        static_cast<double>(config_.epochs * config_.updates_per_epoch - progress.update) / rate;
-    return fmt::format("epoch {}/{}  update {}/{}  {}  {}{:.1f} updates/s  {} left",
-                       progress.epoch + 1, config_.epochs, within, config_.updates_per_epoch, now,
-                       accuracy_.empty() ? "" : accuracy_ + "  ", rate, report::duration(left));
+    std::string out = fmt::format("epoch {}/{}  update {}/{}  {}", progress.epoch + 1,
+                                  config_.epochs, within, config_.updates_per_epoch, now);
+    if (!accuracy_.empty()) out += "  " + accuracy_;
+    // Nothing is known of the speed before the first update of this process.
+    const double updates = static_cast<double>(progress.update - first_update_);
+    const double rate = updates / (progress.seconds - first_seconds_);
+    if (updates == 0) return out;
+    const int64_t left = config_.epochs * config_.updates_per_epoch - progress.update;
+    return out + fmt::format("  {:.1f} updates/s  {} left", rate,
+                             report::duration(static_cast<double>(left) / rate));
   }
 
   const Config& config_;
