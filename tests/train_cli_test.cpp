@@ -174,6 +174,8 @@ TEST_F(TrainCli, SignalsSaveAndTheRunGoesOnToTheSameBits) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     kill(child, number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    kill(child, number);  // as timeout(1) does, to the process and then to its group
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFEXITED(status));
