@@ -275,23 +275,18 @@ TEST(Safetensors, DamagedFilesAreReadOrRefused) {
   const double data[4] = {1, 2, 3, 4};
   const std::string good = safetensors::serialize(
       {{"w", "F64", {2, 2}, data}, {"b", "F32", {2}, data}, {"n", "U8", {0}, data}}, {{"k", "v"}});
-  hdetach::Mutator mutate;
-  int read = 0, refused = 0;
-  for (int i = 0; i < 5000; ++i) {
-    std::string bytes = mutate(good);
-    // Half of them keep a true header size: the damage then reaches what lies behind it.
-    const size_t end = bytes.rfind('}');
-    if (i % 2 == 0 && end != std::string::npos && end > 8) {
-      const uint64_t size = end - 7;
-      std::memcpy(bytes.data(), &size, sizeof(size));
-    }
-    const std::string what = message(bytes);
-    const bool is_read = what == "no error";
-    EXPECT_TRUE(is_read || what.rfind("x: byte ", 0) == 0) << what;
-    ++(is_read ? read : refused);
-  }
-  EXPECT_GT(read, 100);
-  EXPECT_GT(refused, 1000);
+  hdetach::expect_read_or_refused(
+      [&](hdetach::Mutator& mutate, int i) {
+        std::string bytes = mutate(good);
+        // Half of them keep a true header size: the damage then reaches what lies behind it.
+        const size_t end = bytes.rfind('}');
+        if (i % 2 == 0 && end != std::string::npos && end > 8) {
+          const uint64_t size = end - 7;
+          std::memcpy(bytes.data(), &size, sizeof(size));
+        }
+        return bytes;
+      },
+      message, "x: byte ");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Damaged copies of good inputs, the same in every run.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -39,5 +42,22 @@ class Mutator {
 
   std::mt19937_64 generator_{1};
 };
+
+// Thousands of damaged inputs: each is read or refused with a message that starts with `prefix`,
+// and there are some of both. `message_of` gives "no error" for what was read.
+inline void expect_read_or_refused(const std::function<std::string(Mutator&, int)>& damaged,
+                                   const std::function<std::string(std::string)>& message_of,
+                                   const std::string& prefix) {
+  Mutator mutate;
+  int read = 0, refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string what = message_of(damaged(mutate, i));
+    const bool is_read = what == "no error";
+    EXPECT_TRUE(is_read || what.rfind(prefix, 0) == 0) << what;
+    ++(is_read ? read : refused);
+  }
+  EXPECT_GT(read, 100);
+  EXPECT_GT(refused, 1000);
+}
 
 }  // namespace hdetach

@@ -105,6 +105,9 @@ TEST_F(TrainCli, BadValuesNameTheFlagTheValueAndTheRule) {
   const Result bytes = run("train mnist --data \"$(printf 'a\\377')\"" + out("bad"));
   EXPECT_EQ(bytes.exit_code, 2) << bytes.err;
   EXPECT_TRUE(contains(bytes.err, "--data has bytes that are not UTF-8")) << bytes.err;
+  const Result nowhere = run("train copy --out ''");
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_TRUE(contains(nowhere.err, "--out is empty")) << nowhere.err;
   EXPECT_EQ(run("train").exit_code, 2);
   EXPECT_EQ(run("train nosuch").exit_code, 2);
 }
@@ -226,6 +229,10 @@ TEST_F(TrainCli, EvalPrintsTable1) {
   const Result none = run("eval '" + root_.path().string() + "'");
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_TRUE(contains(none.err, "holds no run")) << none.err;
+  fs::remove(root_ / "a/best.safetensors");
+  const Result early = run(eval + "6");
+  EXPECT_EQ(early.exit_code, 1);
+  EXPECT_TRUE(contains(early.err, "none of its epochs is complete")) << early.err;
 }
 
 TEST_F(TrainCli, BenchTrainerPrintsTheRatio) {

@@ -31,6 +31,14 @@ train::Config small_copy() {
   return config;
 }
 
+train::Config mnist_sample() {
+  train::Config config = train::default_config("mnist");
+  config.data = HDETACH_TEST_DATA "/mnist-sample";
+  config.train_size = 100;
+  config.valid_size = 50;
+  return config;
+}
+
 // The same run as anyone would write it: autograd, nn::LSTM, clip_grad_norm_, optim::Adam.
 std::vector<double> libtorch_losses(const train::Config& config, const tasks::Task& task,
                                     const SequenceClassifier& initial, int updates) {
@@ -103,10 +111,7 @@ TEST(Trainer, FirstLossesOfTwoLayersToo) {
 }
 
 TEST(Trainer, FirstLossesOfMnistToo) {
-  train::Config config = train::default_config("mnist");
-  config.data = HDETACH_TEST_DATA "/mnist-sample";
-  config.train_size = 100;
-  config.valid_size = 50;
+  train::Config config = mnist_sample();
   config.hidden = 16;
   config.batch = 10;
   expect_libtorch_losses(config);
@@ -114,10 +119,7 @@ TEST(Trainer, FirstLossesOfMnistToo) {
 
 // Below the entropy of the labels, 2.26: the images are read, not only counted.
 TEST(Trainer, MnistSampleLossFalls) {
-  train::Config config = train::default_config("mnist");
-  config.data = HDETACH_TEST_DATA "/mnist-sample";
-  config.train_size = 100;
-  config.valid_size = 50;
+  train::Config config = mnist_sample();
   config.hidden = 32;
   config.batch = 50;
   config.detach = 0.25;

@@ -24,9 +24,9 @@
 #include "cli/bench_trainer.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
-#include "cli/median.h"
 #include "cli/subcommands.h"
 #include "hdetach/backend.h"
+#include "report/median.h"
 
 namespace hdetach::cli {
 namespace {
@@ -178,12 +178,12 @@ std::vector<BenchRow> time_case(const BenchCase& shape, const std::vector<std::s
   for (size_t i = 0; i < ours.size(); ++i) {
     const size_t draw = i % draws;
     BenchRow row{shape, kernels[i / draws], options.detach[draw], options.threads};
-    row.forward_ms = median(ours[i].forward_ms);
-    row.backward_ms = median(ours[i].backward_ms);
-    row.train_ms = median(ours[i].train_ms);
-    if (libtorch.step) row.libtorch_train_ms = median(libtorch.train_ms);
-    if (onednn.step) row.onednn_train_ms = median(onednn.train_ms);
-    if (!reference.empty()) row.reference_train_ms = median(reference[draw].train_ms);
+    row.forward_ms = report::median(ours[i].forward_ms);
+    row.backward_ms = report::median(ours[i].backward_ms);
+    row.train_ms = report::median(ours[i].train_ms);
+    if (libtorch.step) row.libtorch_train_ms = report::median(libtorch.train_ms);
+    if (onednn.step) row.onednn_train_ms = report::median(onednn.train_ms);
+    if (!reference.empty()) row.reference_train_ms = report::median(reference[draw].train_ms);
     row.peak_gflops = peak_gflops;
     row.peak_fraction =
         train_flops(shape, scales[draw]) / (row.train_ms * 1e-3) / (peak_gflops * 1e9);

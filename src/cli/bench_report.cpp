@@ -28,16 +28,21 @@ std::string cell(const std::optional<double>& value, int width, const char* unit
 
 }  // namespace
 
-std::string json_line(const BenchRow& row) {
+Json case_json(const BenchCase& shape, const std::string& kernel, double detach, int threads) {
   Json line;
-  line["case"] = row.shape.name;
-  line["T"] = row.shape.steps;
-  line["B"] = row.shape.batch;
-  line["I"] = row.shape.input;
-  line["H"] = row.shape.hidden;
-  line["kernel"] = row.kernel;
-  line["detach"] = row.detach;
-  line["threads"] = row.threads;
+  line["case"] = shape.name;
+  line["T"] = shape.steps;
+  line["B"] = shape.batch;
+  line["I"] = shape.input;
+  line["H"] = shape.hidden;
+  line["kernel"] = kernel;
+  line["detach"] = detach;
+  line["threads"] = threads;
+  return line;
+}
+
+std::string json_line(const BenchRow& row) {
+  Json line = case_json(row.shape, row.kernel, row.detach, row.threads);
   line["forward_ms"] = row.forward_ms;
   line["backward_ms"] = row.backward_ms;
   line["train_ms"] = row.train_ms;

@@ -1,6 +1,7 @@
 // How a measurement is shown.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,9 @@ struct BenchRow {
   double peak_fraction = 0;  // of it that the training step reaches
 };
 
+// What every line of the bench's JSON starts with.
+nlohmann::ordered_json case_json(const BenchCase& shape, const std::string& kernel, double detach,
+                                 int threads);
 std::string json_line(const BenchRow& row);
 std::string table_head();
 std::string table_line(const BenchRow& row);

@@ -9,12 +9,13 @@
 #include <numeric>
 #include <vector>
 
+#include "cli/bench_report.h"
 #include "cli/bench_steps.h"
 #include "cli/machine.h"
-#include "cli/median.h"
 #include "cli/version.h"
 #include "hdetach/backend.h"
 #include "op/random_bits.h"
+#include "report/median.h"
 #include "tasks/pixels.h"
 #include "train/make_task.h"
 #include "train/trainer.h"
@@ -66,23 +67,21 @@ TrainerRow time_trainer(const BenchCase& shape, double detach, int threads, int 
     for (int i = 0; i < kSteps; ++i) op_now.push_back(milliseconds([&] { op->run(); }));
     for (int i = 0; i < kSteps; ++i) update_now.push_back(milliseconds([&] { trainer.update(); }));
     if (repeat < 0) continue;
-    ratios.push_back(median(update_now) / median(op_now));
+    ratios.push_back(report::median(update_now) / report::median(op_now));
     op_ms.insert(op_ms.end(), op_now.begin(), op_now.end());
     update_ms.insert(update_ms.end(), update_now.begin(), update_now.end());
   }
-  return {shape, kernel, detach, threads, median(op_ms), median(update_ms), median(ratios)};
+  return {shape,
+          kernel,
+          detach,
+          threads,
+          report::median(op_ms),
+          report::median(update_ms),
+          report::median(ratios)};
 }
 
 std::string trainer_json(const TrainerRow& row) {
-  nlohmann::ordered_json json;
-  json["case"] = row.shape.name;
-  json["T"] = row.shape.steps;
-  json["B"] = row.shape.batch;
-  json["I"] = row.shape.input;
-  json["H"] = row.shape.hidden;
-  json["kernel"] = row.kernel;
-  json["detach"] = row.detach;
-  json["threads"] = row.threads;
+  nlohmann::ordered_json json = case_json(row.shape, row.kernel, row.detach, row.threads);
   json["op_ms"] = row.op_ms;
   json["update_ms"] = row.update_ms;
   json["ratio"] = row.ratio;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -137,6 +138,10 @@ void run_eval(const EvalOptions& options, const CLI::App& command) {
   if (!config) {
     throw std::runtime_error(
         fmt::format("{} holds no run: there is no config.toml in it", options.run));
+  }
+  if (!std::filesystem::exists(std::filesystem::path(options.run) / "best.safetensors")) {
+    throw std::runtime_error(
+        fmt::format("{} has no best.safetensors yet: none of its epochs is complete", options.run));
   }
   const bool copy = config->task == "copy";
   for (const char* flag : {"--delay", "--sequences", "--data"}) {

@@ -142,6 +142,7 @@ void report(const train::RunResult& result, const std::string& out, bool quiet) 
 
 void run_train(const CLI::App& command, const std::string& task, const TrainOptions& options) {
   const Config config = resolve(command, task, options);
+  if (options.out.empty()) throw CLI::ValidationError("--out is empty; name a folder");
   set_threads({options.threads, options.threads});
   const auto* const signal = watch_signals();
   train::RunFolder folder(options.out);

@@ -8,6 +8,7 @@
 
 #include "formats/files.h"
 #include "formats/json_object.h"
+#include "report/median.h"
 
 namespace hdetach::report {
 namespace {
@@ -67,13 +68,12 @@ const Epoch* best_epoch(const RunRecord& run) {
 
 std::optional<double> late_accuracy(const RunRecord& run) {
   if (run.epochs.empty()) return std::nullopt;
-  const size_t count = std::min(kLateEpochs, run.epochs.size());
   std::vector<double> late;
+  const size_t count = std::min(kLateEpochs, run.epochs.size());
   for (size_t i = run.epochs.size() - count; i < run.epochs.size(); ++i) {
     late.push_back(run.epochs[i].valid_accuracy);
   }
-  std::sort(late.begin(), late.end());
-  return (late[(count - 1) / 2] + late[count / 2]) / 2;
+  return median(std::move(late));
 }
 
 const Epoch* first_epoch_at(const RunRecord& run, double accuracy) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace hdetach::cli {
+namespace hdetach::report {
 
 inline double median(std::vector<double> values) {  // at least one
   const size_t middle = values.size() / 2;
@@ -11,4 +11,4 @@ inline double median(std::vector<double> values) {  // at least one
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-}  // namespace hdetach::cli
+}  // namespace hdetach::report
