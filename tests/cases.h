@@ -1,5 +1,6 @@
-// The one list of problems that drives the parity, gradient and bit tests, and the means to run it:
-// fixed inputs, a forced kernel, outputs with every gradient, and errors against float64.
+// The means to run the list of problems: fixed inputs, a forced kernel, outputs with every
+// gradient, and errors against float64. A CUDA kernel gets its inputs on the GPU; what comes out is
+// compared on the CPU.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -24,7 +25,9 @@
 
 #include "hdetach/backend.h"
 #include "hdetach/lstm.h"
+#include "kernels/cuda/device.h"
 #include "kernels/kernel.h"
+#include "tests/case_list.h"
 
 namespace hdetach {
 #ifdef HDETACH_HAS_AMX_EMULATED
@@ -36,49 +39,6 @@ namespace hdetach::test {
 
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
-
-enum class Scales {
-  kNone,   // absent: ones
-  kSteps,  // [T], zeros and ones: the paper's draw
-  kRows,   // [T,B], zeros, ones and fractions mixed
-  kDamp,   // [T], 0.7 throughout
-  kZero,   // [T], zeros: detach 1
-};
-enum class Arrives { kBoth, kH, kC };  // the outputs a gradient comes into
-
-struct Case {
-  const char* name;
-  int64_t steps, batch, input, hidden;
-  Scales h_scale = Scales::kNone, c_scale = Scales::kNone;
-  bool lengths = false;
-  bool bias = true;
-  Arrives arrives = Arrives::kBoth;
-};
-
-inline std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
-inline const std::vector<Case>& cases() {
-  using S = Scales;
-  static const std::vector<Case> list{
-      {"one_of_everything", 1, 1, 1, 1},
-      {"hidden_7_steps", 9, 5, 3, 7, S::kSteps},
-      {"hidden_16", 12, 4, 8, 16, S::kNone, S::kNone, false, true, Arrives::kH},
-      {"hidden_33_rows", 11, 6, 5, 33, S::kRows, S::kNone},
-      {"hidden_64_both_paths", 10, 3, 17, 64, S::kRows, S::kRows},
-      {"hidden_100_input_1", 40, 7, 1, 100, S::kSteps},
-      {"hidden_128_batch_1", 30, 1, 10, 128, S::kDamp},
-      {"hidden_160_batch_20", 16, 20, 6, 160, S::kSteps, S::kNone, true},
-      {"one_step", 1, 9, 4, 20, S::kRows, S::kRows},
-      {"wide_input", 6, 13, 70, 5, S::kNone, S::kSteps},
-      {"no_bias", 8, 10, 3, 24, S::kSteps, S::kNone, false, false},
-      {"lengths", 13, 11, 4, 19, S::kNone, S::kNone, true},
-      {"lengths_rows", 13, 11, 4, 19, S::kRows, S::kRows, true, true, Arrives::kH},
-      {"detach_1", 20, 8, 4, 32, S::kZero},
-      {"cell_detach_1", 20, 8, 4, 32, S::kNone, S::kZero, false, true, Arrives::kC},
-      {"copy_100", 120, 100, 10, 128, S::kSteps},
-  };
-  return list;
-}
 
 // The op's first seven arguments, all differentiable.
 constexpr int kArgs = 7;
@@ -96,6 +56,14 @@ struct Problem {
     const auto as = [&](const Tensor& t) { return t.defined() ? t.to(type) : t; };
     Problem out{{}, as(h_scale), as(c_scale), lengths, as(dh), as(dc)};
     for (const Tensor& t : args) out.args.push_back(as(t));
+    return out;
+  }
+
+  // Lengths stay on the CPU.
+  Problem to(at::Device device) const {
+    const auto on = [&](const Tensor& t) { return t.defined() ? t.to(device) : t; };
+    Problem out{{}, on(h_scale), on(c_scale), lengths, on(dh), on(dc)};
+    for (const Tensor& t : args) out.args.push_back(on(t));
     return out;
   }
 };
@@ -180,15 +148,22 @@ inline Tensors gradients(const Problem& p, const Tensor& h, const Tensor& c, con
   return grads;
 }
 
+// On the CPU, wherever it was computed.
 struct Outcome {
   Tensor h, c;
   Tensors grads;  // kArgs of them
 };
 
+inline Outcome outcome(const Tensor& h, const Tensor& c, const Tensors& grads) {
+  Outcome out{h.detach().cpu(), c.detach().cpu(), {}};
+  for (const Tensor& t : grads) out.grads.push_back(t.defined() ? t.cpu() : t);
+  return out;
+}
+
 inline Outcome run(const Problem& p, Op op = lstm, const Wants& wants = kWantAll) {
   const Tensors leaves = make_leaves(p, wants);
   const auto [h, c] = call(p, leaves, op);
-  return {h.detach(), c.detach(), gradients(p, h, c, leaves)};
+  return outcome(h, c, gradients(p, h, c, leaves));
 }
 
 // Outputs and gradients as one list with names, for comparisons. Absent ones are left out.
@@ -208,9 +183,9 @@ inline std::vector<Named> named(const Outcome& outcome) {
 
 // |got - truth| / |truth| in the Frobenius norm; where the truth is zero, |got|.
 inline double relative_error(const Tensor& got, const Tensor& truth) {
-  const Tensor exact = truth.to(at::kDouble);
+  const Tensor exact = truth.cpu().to(at::kDouble);
   const double size = exact.norm().item<double>();
-  const double error = (got.to(at::kDouble) - exact).norm().item<double>();
+  const double error = (got.cpu().to(at::kDouble) - exact).norm().item<double>();
   return size == 0.0 ? error : error / size;
 }
 
@@ -262,6 +237,37 @@ inline std::vector<std::string> testable_kernels() {
   return names;
 }
 
+inline bool on_cuda(const std::string& kernel) {
+  const Kernel* found = find_kernel(kernel.c_str());
+  return found != nullptr && found->device == Device::kCuda;
+}
+
+inline std::vector<std::string> testable_cpu_kernels() {
+  std::vector<std::string> names = testable_kernels();
+  names.erase(std::remove_if(names.begin(), names.end(), on_cuda), names.end());
+  return names;
+}
+
+inline at::Device device_of(const std::string& kernel) {
+  return on_cuda(kernel) ? at::kCUDA : at::kCPU;
+}
+
+// The cases that a kernel takes, out of those for its device.
+inline std::vector<Case> cases_for(const std::string& kernel) {
+  std::vector<Case> list = cases();
+  if (on_cuda(kernel)) list.insert(list.end(), cuda_cases().begin(), cuda_cases().end());
+  const auto unsuited = [&](const Case& c) {
+    return find_kernel(kernel.c_str())->unsuited({c.steps, c.batch, c.input, c.hidden}) != nullptr;
+  };
+  list.erase(std::remove_if(list.begin(), list.end(), unsuited), list.end());
+  return list;
+}
+
+// make_problem() where the kernel wants it.
+inline Problem problem_for(const std::string& kernel, const Case& c, uint64_t seed = 1) {
+  return make_problem(c, seed).to(device_of(kernel));
+}
+
 // Forces a kernel for the life of the object.
 class ForcedKernel {
  public:
@@ -296,24 +302,35 @@ class Threads {
   int before_;
 };
 
-// Every kernel in float32, and the op in float64, which is the reference.
+// Every kernel in float32, and the op in float64, which is the reference, on every device.
 struct Path {
   std::string kernel;
   at::ScalarType type;
+  at::Device device;
+
+  std::string name() const {
+    const bool extra = kernel == "reference" && device.is_cuda();
+    return test_name(kernel) + (extra ? "_cuda" : "");
+  }
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Path& path) { return out << path.kernel; }
+inline std::ostream& operator<<(std::ostream& out, const Path& path) { return out << path.name(); }
 
 inline std::vector<Path> paths() {
-  std::vector<Path> list{{"reference", at::kDouble}};
-  for (const std::string& kernel : testable_kernels()) list.push_back({kernel, at::kFloat});
+  std::vector<Path> list{{"reference", at::kDouble, at::kCPU}};
+  if (cuda_present()) list.push_back({"reference", at::kDouble, at::kCUDA});
+  for (const std::string& kernel : testable_kernels()) {
+    list.push_back({kernel, at::kFloat, device_of(kernel)});
+  }
   return list;
 }
 
 // A test that forces one path and at its end asserts that this one ran.
 class OnEachPath : public testing::TestWithParam<Path> {
  protected:
-  Problem problem(const Case& c) const { return make_problem(c).to(GetParam().type); }
+  Problem problem(const Case& c) const {
+    return make_problem(c).to(GetParam().type).to(GetParam().device);
+  }
   void TearDown() override { EXPECT_EQ(last_forward().kernel, GetParam().kernel); }
 
  private:

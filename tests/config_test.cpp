@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "train/group_key.h"
+
 namespace {
 
 using namespace hdetach;
@@ -100,6 +102,26 @@ TEST(Config, AWholeNumberServesAsAFloat) {
   const Config config = train::parse_config("task = \"copy\"\nclip = 0\ndetach = 1\n", "x.toml");
   EXPECT_EQ(config.clip, 0.0);
   EXPECT_EQ(config.detach, 1.0);
+}
+
+TEST(GroupKey, RunsOfOneShapeShareItAndOthersDoNot) {
+  const Config base = train::default_config("copy");
+  Config same = base;
+  same.seed = 7;
+  same.detach = 0.5;
+  same.lr = 0.1;
+  same.init = "chrono";
+  same.epochs = 3;
+  same.updates_per_epoch = 5;
+  same.train_size = 10;
+  EXPECT_EQ(train::group_key(same), train::group_key(base));
+  for (const char* name :
+       {"delay", "symbols", "hidden", "layers", "batch", "valid-size", "path", "device"}) {
+    Config other = base;
+    const train::Field& field = *train::find_field("copy", name);
+    train::set(other, field, field.choices.empty() ? "17" : field.choices.back());
+    EXPECT_NE(train::group_key(other), train::group_key(base)) << name;
+  }
 }
 
 }  // namespace

@@ -32,7 +32,10 @@ Tensors hessian_product(const Problem& p, const Tensors& leaves, const Tensors& 
 Tensors random_like(const Tensors& like, uint64_t seed) {
   const at::Generator random = at::make_generator<at::CPUGeneratorImpl>(seed);
   Tensors out;
-  for (const Tensor& t : like) out.push_back(at::randn(t.sizes(), random, t.options()));
+  for (const Tensor& t : like) {
+    const Tensor drawn = at::randn(t.sizes(), random, t.options().device(at::kCPU));
+    out.push_back(drawn.to(t.device()));
+  }
   return out;
 }
 
@@ -106,7 +109,7 @@ TEST_P(SecondGradient, StaysInTheErrorBudget) {
        {Case{"plain", 8, 6, 5, 21}, Case{"rows", 8, 6, 5, 21, Scales::kRows, Scales::kRows},
         Case{"lengths", 8, 6, 5, 21, Scales::kSteps, Scales::kNone, true}}) {
     SCOPED_TRACE(c.name);
-    const Problem p = make_problem(c), exact = p.to(at::kDouble);
+    const Problem p = problem_for(GetParam(), c), exact = p.to(at::kDouble);
     const Tensors direction = random_like(p.args, 9);
     Tensors exact_direction;
     for (const Tensor& t : direction) exact_direction.push_back(t.to(at::kDouble));
@@ -119,7 +122,8 @@ TEST_P(SecondGradient, StaysInTheErrorBudget) {
 
 // The first gradient under create_graph is the reference's; it must be the kernel's to rounding.
 TEST_P(SecondGradient, CreateGraphKeepsTheFirstGradient) {
-  const Problem p = make_problem({"create_graph", 7, 4, 3, 18, Scales::kRows, Scales::kSteps});
+  const Problem p =
+      problem_for(GetParam(), {"create_graph", 7, 4, 3, 18, Scales::kRows, Scales::kSteps});
   const Tensors leaves = make_leaves(p);
   const auto [h, c] = call(p, leaves);
   const Tensors plain = gradients(p, h, c, leaves, /*retain_graph=*/true);
@@ -146,7 +150,7 @@ TEST_P(SecondGradient, OfArgumentsThatDependOnEachOther) {
     for (size_t i = 1; i < first.size(); ++i) penalty = penalty + first[i].square().sum();
     return torch::autograd::grad({penalty}, used);
   };
-  const Problem p = make_problem(c);
+  const Problem p = problem_for(GetParam(), c);
   const Tensors got = second_gradient(p, lstm), plain = second_gradient(p, lstm_reference);
   const Tensors truth = second_gradient(p.to(at::kDouble), lstm_reference);
   for (size_t i = 0; i < got.size(); ++i) {

@@ -57,7 +57,7 @@ int64_t peak_of(const Step& step) {
 
 class Memory : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Memory, testing::ValuesIn(testable_kernels()),
+INSTANTIATE_TEST_SUITE_P(Kernels, Memory, testing::ValuesIn(testable_cpu_kernels()),
                          [](const auto& info) { return test_name(info.param); });
 
 TEST_P(Memory, PeaksNoHigherThanTorchsLstm) {

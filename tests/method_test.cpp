@@ -1,4 +1,5 @@
 // The exact properties of the method: what detaching, damping and keeping do to the gradient.
+#include <ATen/Context.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
@@ -15,13 +16,14 @@ namespace {
 using Method = OnEachPath;
 
 INSTANTIATE_TEST_SUITE_P(Paths, Method, testing::ValuesIn(paths()),
-                         [](const auto& info) { return test_name(info.param.kernel); });
+                         [](const auto& info) { return info.param.name(); });
 
 TEST_P(Method, Detach0IsTorchsLstm) {
   const Case c{"nn", 12, 5, 4, 33};
   const Problem p = problem(c);
   torch::nn::LSTM peer(torch::nn::LSTMOptions(c.input, c.hidden));
-  peer->to(GetParam().type);
+  at::globalContext().setAllowTF32CuDNN(false);  // plain float32, as the op
+  peer->to(GetParam().device, GetParam().type);
   const Tensors leaves = make_leaves(p);
   Tensors inputs(leaves.begin(), leaves.begin() + 3);
   int next = 3;
@@ -136,7 +138,7 @@ Outcome by_hand(const Problem& p, const std::vector<bool>& block_h,
     all_c.push_back(c);
   }
   const Tensor stacked_h = at::stack(all_h), stacked_c = at::stack(all_c);
-  return {stacked_h.detach(), stacked_c.detach(), gradients(p, stacked_h, stacked_c, a)};
+  return outcome(stacked_h, stacked_c, gradients(p, stacked_h, stacked_c, a));
 }
 
 TEST_P(Method, ScaleZeroIsDetach) {
@@ -260,8 +262,7 @@ TEST_P(Method, CellByCellIsTheSequence) {
       all_c.push_back(cell);
     }
     const Tensor stacked_h = at::stack(all_h), stacked_c = at::stack(all_c);
-    expect_close({stacked_h.detach(), stacked_c.detach(), gradients(p, stacked_h, stacked_c, a)},
-                 run(p));
+    expect_close(outcome(stacked_h, stacked_c, gradients(p, stacked_h, stacked_c, a)), run(p));
   }
 }
 

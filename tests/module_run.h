@@ -27,8 +27,9 @@ inline void expect_close(const Tensor& got, const Tensor& want, const std::strin
   ASSERT_EQ(got.sizes(), want.sizes()) << what;
   ASSERT_EQ(got.scalar_type(), want.scalar_type()) << what;
   const double size = std::max(1.0, want.abs().max().item<double>());
+  const Tensor difference = got.cpu() - want.cpu();
   // Written so that NaN fails.
-  EXPECT_TRUE((got - want).abs().max().item<double>() <= tolerance(want) * size) << what;
+  EXPECT_TRUE(difference.abs().max().item<double>() <= tolerance(want) * size) << what;
 }
 
 // Fixed values that use none of torch's random numbers.
@@ -38,7 +39,7 @@ inline Tensor wave(at::IntArrayRef shape, double frequency, Dtype dtype) {
 }
 
 inline Tensor loss_of(const Tensor& t, double frequency) {
-  return (t * wave(t.sizes(), frequency, t.scalar_type())).sum();
+  return (t * wave(t.sizes(), frequency, t.scalar_type()).to(t.device())).sum();
 }
 
 struct Result {

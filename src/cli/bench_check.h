@@ -9,9 +9,10 @@
 namespace hdetach::cli {
 
 // Compares the kernel's outputs and every gradient with the float64 reference on a shortened
-// sequence of the case. The error of each (relative Frobenius norm) may be at most twice that of
-// the float32 reference. Throws std::runtime_error naming the tensor and both errors.
-void check_kernel(const BenchCase& shape, const std::string& kernel, double detach);
+// sequence of the case, all on `device`. The error of each (relative Frobenius norm) may be at most
+// twice that of the float32 reference. Throws std::runtime_error naming the tensor and both errors.
+void check_kernel(const BenchCase& shape, const std::string& kernel, double detach,
+                  at::Device device);
 
 // Runs both steps and throws std::runtime_error unless they agree: a fair race has one course.
 void check_peer(const std::string& name, TrainStep& peer, TrainStep& ours);

@@ -14,7 +14,9 @@ using Json = nlohmann::ordered_json;
 
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-std::optional<double> speedup(const std::optional<double>& peer_ms, const BenchRow& row) {
+// How many steps of ours fit into one of the peer's.
+template <typename Row>
+std::optional<double> speedup(const std::optional<double>& peer_ms, const Row& row) {
   if (!peer_ms) return std::nullopt;
   return *peer_ms / row.train_ms;
 }
@@ -22,13 +24,13 @@ std::optional<double> speedup(const std::optional<double>& peer_ms, const BenchR
 std::string cell(const std::optional<double>& value, int width, const char* unit = "") {
   if (!value) return fmt::format("{:>{}}", "-", width);
   // Three digits that matter, whatever the size.
-  const int decimals = *value < 10 ? 2 : *value < 100 ? 1 : 0;
+  const int decimals = *value < 1 ? 3 : *value < 10 ? 2 : *value < 100 ? 1 : 0;
   return fmt::format("{:>{}}", fmt::format("{:.{}f}{}", *value, decimals, unit), width);
 }
 
 }  // namespace
 
-Json case_json(const BenchCase& shape, const std::string& kernel, double detach, int threads) {
+Json case_json(const BenchCase& shape, const std::string& kernel, double detach) {
   Json line;
   line["case"] = shape.name;
   line["T"] = shape.steps;
@@ -37,12 +39,13 @@ Json case_json(const BenchCase& shape, const std::string& kernel, double detach,
   line["H"] = shape.hidden;
   line["kernel"] = kernel;
   line["detach"] = detach;
-  line["threads"] = threads;
   return line;
 }
 
 std::string json_line(const BenchRow& row) {
-  Json line = case_json(row.shape, row.kernel, row.detach, row.threads);
+  Json line = case_json(row.shape, row.kernel, row.detach);
+  line["device"] = "cpu";
+  line["threads"] = row.threads;
   line["forward_ms"] = row.forward_ms;
   line["backward_ms"] = row.backward_ms;
   line["train_ms"] = row.train_ms;
@@ -71,6 +74,37 @@ std::string table_line(const BenchRow& row) {
                      cell(row.onednn_train_ms, 10), cell(row.reference_train_ms, 11),
                      cell(speedup(row.libtorch_train_ms, row), 12, "x"),
                      cell(speedup(row.onednn_train_ms, row), 10, "x"), 100 * row.peak_fraction);
+}
+
+std::string json_line(const CudaRow& row) {
+  Json line = case_json(row.shape, row.kernel, row.detach);
+  line["device"] = "cuda";
+  line["forward_ms"] = row.forward_ms;
+  line["backward_ms"] = row.backward_ms;
+  line["train_ms"] = row.train_ms;
+  line["host_ms"] = row.host_ms;
+  line["cudnn_train_ms"] = number_or_null(row.cudnn_train_ms);
+  line["cudnn_ratio"] = number_or_null(speedup(row.cudnn_train_ms, row));
+  line["cell_loop_train_ms"] = number_or_null(row.cell_loop_train_ms);
+  line["cell_loop_ratio"] = number_or_null(speedup(row.cell_loop_train_ms, row));
+  line["gpu"] = row.gpu;
+  line["commit"] = commit();
+  return line.dump();
+}
+
+std::string cuda_table_head() {
+  return fmt::format("{:<12}{:<15}{:>7}{:>10}{:>10}{:>10}{:>10}{:>10}{:>11}{:>10}{:>13}\n", "case",
+                     "kernel", "detach", "forward", "backward", "train", "host", "cudnn",
+                     "cell loop", "x cudnn", "x cell loop");
+}
+
+std::string table_line(const CudaRow& row) {
+  return fmt::format("{:<12}{:<15}{:>7g}{}{}{}{}{}{}{}{}\n", row.shape.name, row.kernel, row.detach,
+                     cell(row.forward_ms, 10), cell(row.backward_ms, 10), cell(row.train_ms, 10),
+                     cell(row.host_ms, 10), cell(row.cudnn_train_ms, 10),
+                     cell(row.cell_loop_train_ms, 11),
+                     cell(speedup(row.cudnn_train_ms, row), 10, "x"),
+                     cell(speedup(row.cell_loop_train_ms, row), 13, "x"));
 }
 
 }  // namespace hdetach::cli

@@ -21,10 +21,10 @@ struct Problem {
   at::Tensor b_ih, b_hh;  // [4H]
   at::Tensor dh, dc;      // [T,B,H] gradients that arrive from above
 };
-Problem random_problem(const BenchCase& shape);
+Problem random_problem(const BenchCase& shape, at::Device device);
 
 // One fixed draw of [T] scales; absent at detach 0.
-OptionalTensor detach_scales(double detach, int64_t steps);
+OptionalTensor detach_scales(double detach, int64_t steps, at::Device device);
 
 using LstmFunction = decltype(&lstm);  // hdetach::lstm_reference has the same type
 
@@ -48,18 +48,25 @@ struct StepResult {
   at::Tensor h, dw_ih, dw_hh, db;
 };
 
-// Forward and backward pass of one training step, with dh as the loss gradient.
+// Forward and backward pass of one training step, with dh as the loss gradient. On CUDA tensors
+// both queue their work and do not wait for it.
 class TrainStep {
  public:
   virtual ~TrainStep() = default;
-  virtual StepTime run() = 0;
-  virtual StepResult result() const = 0;  // of the latest run
+  virtual void prepare() {}  // before each forward, not timed: drops the old gradients
+  virtual void forward() = 0;
+  virtual void backward() = 0;
+  virtual StepResult result() const = 0;  // of the latest step
+
+  StepTime run();  // all three, by the host's clock
 };
 
 std::unique_ptr<TrainStep> kernel_step(const Problem& problem, const std::string& kernel,
                                        const OptionalTensor& h_scale);
 std::unique_ptr<TrainStep> reference_step(const Problem& problem, const OptionalTensor& h_scale);
-std::unique_ptr<TrainStep> libtorch_step(const Problem& problem);
+std::unique_ptr<TrainStep> libtorch_step(const Problem& problem);  // cuDNN on CUDA
+// The paper's way: a loop of LibTorch's own LSTM cell, with detach() at the blocked steps.
+std::unique_ptr<TrainStep> cell_loop_step(const Problem& problem, const OptionalTensor& h_scale);
 // Null when the program was built without oneDNN.
 std::unique_ptr<TrainStep> onednn_step(const Problem& problem, int threads);
 

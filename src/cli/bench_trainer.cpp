@@ -23,7 +23,6 @@
 namespace hdetach::cli {
 namespace {
 
-// Images of noise: the time of an update does not depend on what they show.
 tasks::Task noise_images(int64_t pixels, int64_t count) {
   MnistData data;
   data.rows = 1;
@@ -38,22 +37,31 @@ tasks::Task noise_images(int64_t pixels, int64_t count) {
 }
 
 train::Trainer make_trainer(const BenchCase& shape, double detach) {
-  train::Config config = train::default_config(shape.input == 1 ? "mnist" : "copy");
-  config.hidden = shape.hidden;
-  config.batch = shape.batch;
-  config.detach = detach;
-  if (shape.input == 1) return {config, noise_images(shape.steps, 2000)};
-  config.encoding = "onehot";
-  config.delay = shape.steps - 2 * config.symbols;
-  return {config, train::make_task(config)};
+  train::Config config = bench_config(shape, detach);
+  if (config.task == "copy") config.encoding = "onehot";
+  return {config, bench_task(shape, config, 2000)};
 }
 
 }  // namespace
 
+train::Config bench_config(const BenchCase& shape, double detach) {
+  train::Config config = train::default_config(shape.name == "mnist" ? "mnist" : "copy");
+  config.hidden = shape.hidden;
+  config.batch = shape.batch;
+  config.detach = detach;
+  if (config.task == "copy") config.delay = shape.steps - 2 * config.symbols;
+  return config;
+}
+
+tasks::Task bench_task(const BenchCase& shape, const train::Config& config, int64_t images) {
+  return config.task == "mnist" ? noise_images(shape.steps, images) : train::make_task(config);
+}
+
 TrainerRow time_trainer(const BenchCase& shape, double detach, int threads, int repeats) {
   train::Trainer trainer = make_trainer(shape, detach);
   const std::string kernel = active_kernel();
-  const auto op = kernel_step(random_problem(shape), kernel, detach_scales(detach, shape.steps));
+  const auto op = kernel_step(random_problem(shape, at::kCPU), kernel,
+                              detach_scales(detach, shape.steps, at::kCPU));
   const auto milliseconds = [](auto&& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
@@ -81,7 +89,9 @@ TrainerRow time_trainer(const BenchCase& shape, double detach, int threads, int 
 }
 
 std::string trainer_json(const TrainerRow& row) {
-  nlohmann::ordered_json json = case_json(row.shape, row.kernel, row.detach, row.threads);
+  nlohmann::ordered_json json = case_json(row.shape, row.kernel, row.detach);
+  json["device"] = "cpu";
+  json["threads"] = row.threads;
   json["op_ms"] = row.op_ms;
   json["update_ms"] = row.update_ms;
   json["ratio"] = row.ratio;

@@ -17,10 +17,12 @@
 #include "cli/subcommands.h"
 #include "report/summary.h"
 #include "train/config.h"
-#include "train/evaluate.h"
+#include "train/engine.h"
+#include "train/evaluate_on.h"
 #include "train/make_task.h"
+#include "train/run.h"
 #include "train/run_folder.h"
-#include "train/trainer.h"
+#include "train/run_state.h"
 
 namespace hdetach::cli {
 namespace {
@@ -37,6 +39,7 @@ struct EvalOptions {
   int64_t sequences = 5000;
   std::string data;  // empty means the folder the run was trained on
   int threads = usable_cores();
+  std::string device;  // empty means where it was trained, where that is to be had
   bool json = false;
 };
 
@@ -47,14 +50,15 @@ struct Row {
 
 class Evaluation {
  public:
-  explicit Evaluation(const EvalOptions& options) : signal_(watch_signals()) {
+  Evaluation(const EvalOptions& options, train::Config config)
+      : config_(std::move(config)), signal_(watch_signals()) {
     set_threads({options.threads, options.threads});
   }
 
-  train::Score score(SequenceClassifier& model, const tasks::SequenceSet& set,
+  train::Score score(SequenceClassifier& model, std::shared_ptr<const tasks::SequenceSet> set,
                      const std::string& name) {
     const auto start = std::chrono::steady_clock::now();
-    const auto result = train::evaluate(model, set, [&](double share) {
+    const auto result = train::evaluate_on(config_, model, set, [&](double share) {
       if (share > 0 && line_.due()) {
         const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
         line_.show(fmt::format("{}  {:.0f}%  {} left", name, 100 * share,
@@ -68,6 +72,7 @@ class Evaluation {
   }
 
  private:
+  train::Config config_;
   const volatile std::sig_atomic_t* signal_;
   LiveLine line_{stderr, LiveLine::Elsewhere::kSilent};
 };
@@ -77,7 +82,7 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
   if (delays.empty()) {
     for (const auto& [delay, paper] : kTable1) delays.push_back(delay);
   }
-  Evaluation evaluation(options);
+  Evaluation evaluation(options, config);
   SequenceClassifier model =
       train::make_model(config, *train::transfer_set(config, config.delay, 1));
   train::load_best(model, options.run);
@@ -95,7 +100,7 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
   for (const int64_t delay : delays) {
     const auto set = train::transfer_set(config, delay, options.sequences);
     const train::Score score =
-        evaluation.score(model, *set, fmt::format("{} delay {}", options.run, delay));
+        evaluation.score(model, set, fmt::format("{} delay {}", options.run, delay));
     if (options.json) {
       json["accuracy"].push_back(
           {{"delay", delay}, {"accuracy", score.accuracy}, {"loss", score.loss}});
@@ -115,10 +120,10 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
 void eval_mnist(const EvalOptions& options, train::Config config) {
   if (!options.data.empty()) config.data = options.data;
   const tasks::Task task = train::make_task(config);
-  Evaluation evaluation(options);
+  Evaluation evaluation(options, config);
   SequenceClassifier model = train::make_model(config, *task.test);
   train::load_best(model, options.run);
-  const train::Score score = evaluation.score(model, *task.test, options.run);
+  const train::Score score = evaluation.score(model, task.test, options.run);
   if (options.json) {
     const nlohmann::ordered_json json = {{"run", options.run},
                                          {"task", "mnist"},
@@ -133,8 +138,21 @@ void eval_mnist(const EvalOptions& options, train::Config config) {
   }
 }
 
+void choose_device(const EvalOptions& options, train::Config& config) {
+  if (options.device.empty()) {
+    if (!train::cuda_problem().empty()) config.device = "cpu";
+    return;
+  }
+  config.device = options.device;
+  try {
+    train::check_device(config);
+  } catch (const train::ConfigError& error) {
+    throw CLI::ValidationError(fmt::format("--{}", error.what()));
+  }
+}
+
 void run_eval(const EvalOptions& options, const CLI::App& command) {
-  const auto config = train::read_config(options.run);
+  auto config = train::read_config(options.run);
   if (!config) {
     throw std::runtime_error(
         fmt::format("{} holds no run: there is no config.toml in it", options.run));
@@ -149,6 +167,7 @@ void run_eval(const EvalOptions& options, const CLI::App& command) {
     throw CLI::ValidationError(
         fmt::format("{} does not apply to {}, a run of task {}", flag, options.run, config->task));
   }
+  choose_device(options, *config);
   copy ? eval_copy(options, *config) : eval_mnist(options, *config);
 }
 
@@ -171,6 +190,10 @@ void register_eval(CLI::App& program) {
   command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command
+      ->add_option("--device", options->device,
+                   "cpu or cuda (default: where the run was trained, else cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([command, options] { run_eval(*options, *command); });
 }

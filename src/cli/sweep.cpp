@@ -24,6 +24,7 @@
 #include "report/page.h"
 #include "report/summary.h"
 #include "report/terminal_plot.h"
+#include "train/run.h"
 #include "train/sweep_file.h"
 
 namespace hdetach::cli {
@@ -35,7 +36,9 @@ using Stage = SweepJob::Stage;
 struct SweepOptions {
   std::string file;
   std::string out = "runs";
-  int jobs = usable_cores();
+  int jobs = 0;        // 0 means the cores; on a GPU one
+  std::string device;  // empty means what the file says
+  int replicas = 16;
   int threads = 0;  // of each run; 0 means the cores divided by the jobs
   std::vector<std::string> only;
   bool dry_run = false;
@@ -43,9 +46,13 @@ struct SweepOptions {
   bool quiet = false;
 };
 
-train::Sweep read_sweep_file(const std::string& path) {
+train::Sweep read_sweep_file(const SweepOptions& options) {
   try {
-    return train::parse_sweep(files::read(path), path);
+    train::Sweep sweep = train::parse_sweep(files::read(options.file), options.file);
+    for (train::SweepSetting& setting : sweep.settings) {
+      if (!options.device.empty()) setting.config.device = options.device;
+    }
+    return sweep;
   } catch (const toml::Error& error) {
     throw CLI::ValidationError(error.what());
   }
@@ -67,6 +74,26 @@ std::vector<train::SweepRun> chosen_runs(const train::Sweep& sweep, const SweepO
                     options.only[0], all[0].name));
   }
   return chosen;
+}
+
+void check_devices(const train::Sweep& sweep) {
+  try {
+    for (const train::SweepSetting& setting : sweep.settings) train::check_device(setting.config);
+  } catch (const train::ConfigError& error) {
+    throw CLI::ValidationError(fmt::format("--{}", error.what()));
+  }
+}
+
+// Several children on one GPU would only take turns: by default there is one, with many runs in it.
+int children_at_once(const SweepJobs& jobs, int wanted) {
+  int waiting = 0;
+  bool on_gpu = true;
+  for (const SweepJob& job : jobs.all()) {
+    waiting += job.stage == Stage::kWaiting;
+    on_gpu &= job.run.config.device == "cuda";
+  }
+  if (wanted == 0) wanted = on_gpu ? 1 : usable_cores();
+  return std::clamp(waiting, 1, wanted);  // a few long runs get the cores that more would have had
 }
 
 void list_runs(const SweepJobs& jobs, bool json) {
@@ -147,19 +174,18 @@ std::string print_failures(const SweepJobs& jobs) {
 }
 
 void run_sweep(const SweepOptions& options) {
-  const train::Sweep sweep = read_sweep_file(options.file);
+  const train::Sweep sweep = read_sweep_file(options);
   SweepJobs jobs(chosen_runs(sweep, options), std::filesystem::path(options.out) / sweep.folder,
                  sweep.eval_delays);
   if (options.dry_run) return list_runs(jobs, options.json);
 
-  // A few long runs get the cores that more runs would have had.
-  const int waiting = static_cast<int>(jobs.count(Stage::kWaiting));
-  const int at_once = std::clamp(waiting, 1, options.jobs);
+  check_devices(sweep);
+  const int at_once = children_at_once(jobs, options.jobs);
   const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
   std::filesystem::create_directories(std::filesystem::path(options.out) / sweep.folder);
   const auto* const signal = watch_signals();
   SweepView view(options.json ? stderr : stdout, jobs);
-  const int received = jobs.work(at_once, threads, signal, [&](bool ending) {
+  const int received = jobs.work({at_once, threads, options.replicas}, signal, [&](bool ending) {
     if (!options.quiet) view.show(ending);
   });
   if (!options.quiet) view.close();
@@ -186,7 +212,16 @@ void register_sweep(CLI::App& program) {
       ->required();
   command->add_option("--out", options->out, "Folder in which the sweep has its own")
       ->capture_default_str();
-  command->add_option("--jobs", options->jobs, "Runs trained at the same time")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Processes at the same time, each with a run or, on a GPU, several (default: "
+                   "the cores; 1 on a GPU)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--device", options->device, "cpu or cuda, whatever the file says")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command
+      ->add_option("--replicas", options->replicas,
+                   "Runs of the same shapes that train side by side on a GPU, at most")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command

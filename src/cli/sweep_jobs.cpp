@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/files.h"
+#include "train/group_key.h"
 
 namespace hdetach::cli {
 namespace {
@@ -99,31 +100,65 @@ void SweepJobs::settle(SweepJob& job) {
   }
 }
 
-void SweepJobs::start(size_t index, int threads) {
-  SweepJob& job = jobs_[index];
-  fs::create_directories(job.folder);
+train::ChildCommand SweepJobs::evaluation(SweepJob& job) const {
   train::ChildCommand command;
+  command.arguments = {program_, "eval", job.folder.string(), "--delay", joined(eval_delays_),
+                       "--json"};
   command.log = job.log();
-  command.threads = threads;
-  if (job.record.result) {
-    command.arguments = {program_, "eval", job.folder.string(), "--delay", joined(eval_delays_),
-                         "--json"};
-    command.output = evaluation_output(job.folder);
-    job.stage = Stage::kEvaluating;
-  } else {
+  command.output = evaluation_output(job.folder);
+  job.stage = Stage::kEvaluating;
+  return command;
+}
+
+train::ChildCommand SweepJobs::training(const std::vector<size_t>& indices) {
+  train::ChildCommand command;
+  command.log = jobs_[indices[0]].log();
+  command.arguments = {program_, "train"};
+  if (indices.size() > 1) command.arguments.push_back("together");
+  for (const size_t i : indices) {
+    SweepJob& job = jobs_[i];
     fs::remove(job.folder / "eval.json");  // of an earlier model
-    const std::string config = job.folder.string() + ".toml";
+    const std::string config = job.folder.string() + ".toml", out = job.folder.string();
     files::write(config, train::to_toml(job.run.config));
-    command.arguments = {program_, "train", job.run.config.task, "--config",
-                         config,   "--out", job.folder.string(), "--resume"};
+    if (indices.size() > 1) {
+      command.arguments.push_back(config);
+    } else {
+      command.arguments.insert(command.arguments.end(),
+                               {job.run.config.task, "--config", config, "--out", out, "--resume"});
+    }
     job.stage = Stage::kTraining;
   }
+  return command;
+}
+
+void SweepJobs::start(const std::vector<size_t>& indices, int threads) {
+  SweepJob& first = jobs_[indices[0]];
+  for (const size_t i : indices) fs::create_directories(jobs_[i].folder);
+  train::ChildCommand command = first.record.result ? evaluation(first) : training(indices);
+  command.threads = threads;
   command.arguments.insert(command.arguments.end(), {"--threads", std::to_string(threads)});
-  children_.start(index, command);
+  children_.start(started_.size(), command);
+  started_.push_back(indices);
+}
+
+// The job itself, and those that can train in the same child.
+std::vector<size_t> SweepJobs::beside(size_t index, int replicas) const {
+  std::vector<size_t> out = {index};
+  const SweepJob& job = jobs_[index];
+  if (job.record.result || job.run.config.device != "cuda") return out;
+  const std::string key = train::group_key(job.run.config);
+  for (size_t i = 0; i < jobs_.size() && out.size() < static_cast<size_t>(replicas); ++i) {
+    const SweepJob& other = jobs_[i];
+    if (i != index && other.stage == Stage::kWaiting && !other.record.result &&
+        train::group_key(other.run.config) == key) {
+      out.push_back(i);
+    }
+  }
+  return out;
 }
 
 // Evaluations first, then the runs in their order. False when nothing waits.
-bool SweepJobs::start_next(int threads) {
+bool SweepJobs::start_next(const Limits& limits) {
   size_t next = jobs_.size();
   for (size_t i = jobs_.size(); i-- > 0;) {
     const bool better =
@@ -131,11 +166,14 @@ bool SweepJobs::start_next(int threads) {
     if (jobs_[i].stage == Stage::kWaiting && better) next = i;
   }
   if (next == jobs_.size()) return false;
+  const std::vector<size_t> indices = beside(next, limits.replicas);
   try {
-    start(next, threads);
+    start(indices, limits.threads);
   } catch (const std::exception& error) {
-    jobs_[next].stage = Stage::kFailed;
-    jobs_[next].problem = error.what();
+    for (const size_t i : indices) {
+      jobs_[i].stage = Stage::kFailed;
+      jobs_[i].problem = error.what();
+    }
   }
   return true;
 }
@@ -154,7 +192,9 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
     job.record = report::read_run(job.folder);
     const bool stopped = asked && (exit_code == 128 + SIGTERM || exit_code == 128 + SIGINT);
     const bool over = job.record.result && (!evaluating || evaluated(job));
-    if (stopped || report::diverged(job.record) || (exit_code == 0 && over)) return settle(job);
+    // Of several runs in one child, those that are over are not to blame for its end.
+    const bool ended_well = exit_code == 0 || !evaluating;
+    if (stopped || report::diverged(job.record) || (ended_well && over)) return settle(job);
     job.problem = exit_code == train::kCouldNotStart
                       ? "the program could not be started (exit code 127)"
                       : fmt::format("{} ended with exit code {}",
@@ -175,7 +215,7 @@ void SweepJobs::follow(SweepJob& job) const {
   }
 }
 
-int SweepJobs::work(int at_once, int threads, const volatile std::sig_atomic_t* signal,
+int SweepJobs::work(const Limits& limits, const volatile std::sig_atomic_t* signal,
                     const std::function<void(bool ending)>& observe) {
   for (int received = 0;;) {
     if (received == 0 && *signal != 0) {
@@ -183,10 +223,10 @@ int SweepJobs::work(int at_once, int threads, const volatile std::sig_atomic_t* 
       children_.signal(SIGTERM);
     }
     for (const train::EndedChild& child : children_.reap()) {
-      end(jobs_[child.key], child.exit_code, received != 0);
+      for (const size_t i : started_[child.key]) end(jobs_[i], child.exit_code, received != 0);
     }
-    while (received == 0 && children_.running() < static_cast<size_t>(at_once) &&
-           start_next(threads)) {
+    while (received == 0 && children_.running() < static_cast<size_t>(limits.at_once) &&
+           start_next(limits)) {
     }
     const auto now = std::chrono::steady_clock::now();
     if (now - read_ >= kReadEvery) {

@@ -41,16 +41,24 @@ class SweepJobs {
   const std::vector<SweepJob>& all() const { return jobs_; }
   size_t count(SweepJob::Stage stage) const;
 
+  struct Limits {
+    int at_once;   // children
+    int threads;   // of each
+    int replicas;  // runs of the same shapes that one child trains side by side on a GPU
+  };
   // Works until nothing is left or `*signal` is set; then the children save and end first. Returns
   // the signal or 0. `observe` is called often, with whether the end was asked for.
-  int work(int at_once, int threads, const volatile std::sig_atomic_t* signal,
+  int work(const Limits& limits, const volatile std::sig_atomic_t* signal,
            const std::function<void(bool ending)>& observe);
 
  private:
   void settle(SweepJob& job);  // what comes next, by what is on disk
   bool evaluated(const SweepJob& job) const;
-  bool start_next(int threads);
-  void start(size_t index, int threads);
+  bool start_next(const Limits& limits);
+  std::vector<size_t> beside(size_t index, int replicas) const;
+  void start(const std::vector<size_t>& indices, int threads);
+  train::ChildCommand evaluation(SweepJob& job) const;
+  train::ChildCommand training(const std::vector<size_t>& indices);
   void end(SweepJob& job, int exit_code, bool asked);
   void store_evaluation(const SweepJob& job) const;
   void follow(SweepJob& job) const;
@@ -59,6 +67,7 @@ class SweepJobs {
   std::vector<int64_t> eval_delays_;
   std::string program_;  // read at the start: a build in the meantime may replace the file
   train::Children children_;
+  std::vector<std::vector<size_t>> started_;  // the jobs of each child, by its key
   std::chrono::steady_clock::time_point read_;
 };
 

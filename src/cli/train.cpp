@@ -1,21 +1,18 @@
-// hdetach train copy|mnist: one run, in a folder that can be resumed.
+// hdetach train copy|mnist: one run, in a folder that can be resumed. hdetach train together:
+// several of them side by side on a GPU, for hdetach sweep.
 #include <fmt/core.h>
-#include <torch/version.h>
 
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/interrupt.h"
-#include "cli/live_line.h"
 #include "cli/machine.h"
 #include "cli/subcommands.h"
-#include "cli/version.h"
+#include "cli/train_output.h"
+#include "cli/train_together.h"
 #include "formats/files.h"
-#include "hdetach/backend.h"
-#include "report/summary.h"
 #include "train/config.h"
 #include "train/run.h"
 #include "train/run_folder.h"
@@ -34,75 +31,6 @@ struct TrainOptions {
   int threads = usable_cores();
 };
 
-class Printer : public train::Observer {
- public:
-  Printer(const Config& config, bool quiet) : config_(config), quiet_(quiet) {}
-
-  void started(const train::Progress& progress, bool resumed) override {
-    first_update_ = progress.update;
-    first_seconds_ = progress.seconds;
-    if (progress.epoch > 0) accuracy_ = fmt::format("best {:.2f}%", 100 * progress.best_accuracy);
-    if (quiet_ || !resumed) return;
-    fmt::print("going on at update {} (epoch {} of {})\n", progress.update, progress.epoch + 1,
-               config_.epochs);
-  }
-
-  void updated(const train::Progress& progress, const train::Update& update) override {
-    if (!quiet_ && line_.due()) line_.show(text(progress, fmt::format("loss {:.4f}", update.loss)));
-  }
-
-  void validating(const train::Progress& progress) override {
-    if (!quiet_ && line_.due()) line_.show(text(progress, "validating"));
-  }
-
-  void finished_epoch(const train::EpochMetrics& metrics, bool best) override {
-    accuracy_ = fmt::format("accuracy {:.2f}%", 100 * metrics.valid_accuracy);
-    if (quiet_) return;
-    if (best || metrics.epoch == config_.epochs) {
-      line_.clear();
-      fmt::print("epoch {:>4}  loss {:.4f}  validation loss {:.4f}  accuracy {:.2f}%{}\n",
-                 metrics.epoch, metrics.train_loss, metrics.valid_loss,
-                 100 * metrics.valid_accuracy, best ? "  best so far" : "");
-      std::fflush(stdout);
-    }
-  }
-
-  void clear() { line_.clear(); }
-
- private:
-  std::string text(const train::Progress& progress, const std::string& now) const {
-    const int64_t within = progress.update - progress.epoch * config_.updates_per_epoch;
-    std::string out = fmt::format("epoch {}/{}  update {}/{}  {}", progress.epoch + 1,
-                                  config_.epochs, within, config_.updates_per_epoch, now);
-    if (!accuracy_.empty()) out += "  " + accuracy_;
-    // Nothing is known of the speed before the first update of this process.
-    const double updates = static_cast<double>(progress.update - first_update_);
-    const double rate = updates / (progress.seconds - first_seconds_);
-    if (updates == 0) return out;
-    const int64_t left = config_.epochs * config_.updates_per_epoch - progress.update;
-    return out + fmt::format("  {:.1f} updates/s  {} left", rate,
-                             report::duration(static_cast<double>(left) / rate));
-  }
-
-  const Config& config_;
-  bool quiet_;
-  LiveLine line_{stdout, LiveLine::Elsewhere::kLines};
-  int64_t first_update_ = 0;
-  double first_seconds_ = 0;
-  std::string accuracy_;
-};
-
-std::string session(const TrainOptions& options) {
-  nlohmann::ordered_json json;
-  json["version"] = version();
-  json["commit"] = commit();
-  json["cpu"] = cpu_model();
-  json["kernel"] = active_kernel();
-  json["threads"] = options.threads;
-  json["libtorch"] = TORCH_VERSION;
-  return json.dump();
-}
-
 Config resolve(const CLI::App& command, const std::string& task, const TrainOptions& options) {
   Config config = train::default_config(task);
   try {
@@ -118,6 +46,7 @@ Config resolve(const CLI::App& command, const std::string& task, const TrainOpti
       if (command.count(flag) > 0) train::set(config, field, options.values.at(field.name));
     }
     train::check(config);
+    train::check_device(config);
   } catch (const toml::Error& error) {
     throw CLI::ValidationError(error.what());
   } catch (const train::ConfigError& error) {
@@ -126,42 +55,30 @@ Config resolve(const CLI::App& command, const std::string& task, const TrainOpti
   return config;
 }
 
-void report(const train::RunResult& result, const std::string& out, bool quiet) {
-  if (result.status == "diverged") {
-    throw std::runtime_error(fmt::format("the run in {} diverged: {}", out, result.message));
-  }
-  if (quiet) return;
-  fmt::print("{} after {} epochs ({} updates, {}): best validation accuracy {:.2f}% at epoch {}\n",
-             result.message, result.epochs, result.updates, report::duration(result.seconds),
-             100 * result.best_valid_accuracy, result.best_epoch);
-  if (result.test_accuracy) {
-    fmt::print("test accuracy of that model: {:.2f}%\n", 100 * *result.test_accuracy);
-  }
-  fmt::print("run folder: {}\n", out);
-}
-
 void run_train(const CLI::App& command, const std::string& task, const TrainOptions& options) {
   const Config config = resolve(command, task, options);
   if (options.out.empty()) throw CLI::ValidationError("--out is empty; name a folder");
   set_threads({options.threads, options.threads});
   const auto* const signal = watch_signals();
   train::RunFolder folder(options.out);
-  Printer printer(config, options.quiet);
+  TrainPrinter printer(config, options.quiet, stdout);
   std::optional<train::RunResult> result;
   try {
-    result = train::run(config, folder, {options.resume, session(options)}, printer, signal);
+    result = train::run(config, folder, {options.resume, session_json(config, options.threads)},
+                        printer, signal);
   } catch (const train::ConfigError& error) {
     throw CLI::ValidationError(fmt::format("--{}", error.what()));
   }
   printer.clear();
   if (!result) {
-    if (!options.quiet) {
-      fmt::print("saved; go on with: hdetach train {} --config {}/config.toml --out {} --resume\n",
-                 task, options.out, options.out);
-    }
+    if (!options.quiet) print_saved(task, options.out, stdout);
     throw ExitCode{128 + *signal};
   }
-  report(*result, options.out, options.quiet);
+  if (result->status == "diverged") {
+    throw std::runtime_error(
+        fmt::format("the run in {} diverged: {}", options.out, result->message));
+  }
+  if (!options.quiet) print_result(*result, options.out, stdout);
 }
 
 void add_task(CLI::App& train, const std::string& task, const std::string& help) {
@@ -204,6 +121,7 @@ void register_train(CLI::App& program) {
   train->require_subcommand(1);
   add_task(*train, "copy", "The copying task (figure 2)");
   add_task(*train, "mnist", "Sequential and permuted MNIST (figures 3, 5, 6, 7; table 2)");
+  add_together(*train);
 }
 
 }  // namespace hdetach::cli

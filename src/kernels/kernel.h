@@ -7,11 +7,16 @@
 
 namespace hdetach {
 
+enum class Device { kCpu, kCuda };
+
 struct LstmShape {
   int64_t steps;   // T
   int64_t batch;   // B
   int64_t input;   // I
   int64_t hidden;  // H
+  // Independent problems side by side: every array below has this as one more leading dimension.
+  // CPU kernels take one.
+  int64_t replicas = 1;
 };
 
 // The caller's threads. run() calls task(context, i) once for every i in [0, tasks), possibly at
@@ -21,11 +26,13 @@ struct Workers {
   void (*run)(int tasks, void (*task)(void* context, int index), void* context);
 };
 
-// A scale per step, or per step and row: value(t, b) = data[t * step_stride + b * row_stride].
+// A scale per step, or per step and row:
+// value(r, t, b) = data[r * replica_stride + t * step_stride + b * row_stride].
 struct ScaleView {
   const float* data;  // null means ones
   int64_t step_stride;
   int64_t row_stride;
+  int64_t replica_stride = 0;
 };
 
 struct Weights {
@@ -35,46 +42,53 @@ struct Weights {
   const float* b_hh;  // [4H] or null
 };
 
-// What both passes read.
+// What both passes read. Pointers are to memory of the kernel's device.
 struct LstmArgs {
   LstmShape shape;
   Weights weights;
   const float* x;          // [T, B, I]
-  const float* h0;         // [B, H]
-  const float* c0;         // [B, H]
+  const float* h0;         // [B, H]; null means zeros, for CUDA kernels
+  const float* c0;         // [B, H]; likewise
   const int64_t* lengths;  // [B] or null
-  Workers workers;
+  Workers workers;         // of a CPU kernel
+  void* stream = nullptr;  // of a CUDA kernel: a cudaStream_t. Work is queued there, not waited for
 };
 
 struct ForwardArgs : LstmArgs {
   float* h;         // [T, B, H]
   float* c;         // [T, B, H]
-  float* gates;     // [T, B, 4, H] activated gates for the backward pass, or null
+  float* gates;     // [T, B, 4, H] activated gates for the backward pass, or null. CUDA kernels
+                    // keep them as [T, B, H, 4]
   void* workspace;  // forward_workspace() bytes, aligned to 64
 };
 
 struct BackwardArgs : LstmArgs {
   const float* h;      // [T, B, H] saved by forward, as are c and gates; all read-only
   const float* c;      // [T, B, H]
-  const float* gates;  // [T, B, 4, H]
+  const float* gates;  // as forward left them
   ScaleView h_scale;
   ScaleView c_scale;
-  const float* dh;              // [T, B, H] or null
-  const float* dc;              // [T, B, H] or null
-  float* dx;                    // [T, B, I] or null: not wanted
-  float* dh0;                   // [B, H] or null
-  float* dc0;                   // [B, H] or null
-  float* dw_ih;                 // [4H, I] or null
-  float* dw_hh;                 // [4H, H] or null
-  float* db;                    // [4H] or null; the gradient of either bias
-  void* workspace;              // backward_workspace() bytes, aligned to 64
-  int64_t* recurrent_products;  // out: (step, row) pairs multiplied with w_hh
+  const float* dh;  // [T, B, H] or null
+  const float* dc;  // [T, B, H] or null
+  float* dx;        // [T, B, I] or null: not wanted
+  float* dh0;       // [B, H] or null
+  float* dc0;       // [B, H] or null
+  float* dw_ih;     // [4H, I] or null
+  float* dw_hh;     // [4H, H] or null
+  float* db;        // [4H] or null; the gradient of either bias
+  void* workspace;  // backward_workspace() bytes, aligned to 64
+  // out: (step, row) pairs multiplied with w_hh, over all replicas. CUDA kernels add to it, and
+  // null means that nobody asks.
+  int64_t* recurrent_products;
 };
 
 struct Kernel {
   const char* name;
+  Device device;
   // Null when this machine can run the kernel, else the reason why not.
   const char* (*unavailable)();
+  // Null when the kernel takes this shape, else the reason why not.
+  const char* (*unsuited)(const LstmShape&);
   size_t (*forward_workspace)(const LstmShape&, int workers);
   size_t (*backward_workspace)(const LstmShape&, int workers);
   void (*forward)(const ForwardArgs&);
@@ -94,7 +108,11 @@ const Kernel* find_kernel(const char* name);
 // Makes one more kernel known to find_kernel: a test's own, such as AMX in emulation.
 void add_kernel(const Kernel* kernel);
 
-// The first kernel of the table that this machine can run; there always is one.
-const Kernel* best_kernel();
+// The first kernel of the table for this device that can run here and takes this shape; null when
+// there is none.
+const Kernel* best_kernel(Device device, const LstmShape& shape);
+
+// For kernels that take any shape.
+inline const char* any_shape(const LstmShape&) { return nullptr; }
 
 }  // namespace hdetach

@@ -2,6 +2,9 @@
 #include <cstring>
 
 #include "kernels/cpu/kernels.h"
+#ifdef HDETACH_WITH_CUDA
+#include "kernels/cuda/kernels.h"
+#endif
 #include "kernels/kernel.h"
 
 namespace hdetach {
@@ -12,9 +15,13 @@ const Kernel* const kTable[] = {
     // AMX after AVX-512: six bf16 products make one float product, and what that saves on an
     // Emerald
     // Rapids the splitting spends (docs/kernels.md).
-    &kCpuAvx512, &kCpuAmx, &kCpuAvx2,
+    &kCpuAvx512,    &kCpuAmx,    &kCpuAvx2,
 #endif
-    &kCpuGeneric};
+    &kCpuGeneric,
+#ifdef HDETACH_WITH_CUDA
+    &kCudaResident, &kCudaSteps,
+#endif
+};
 
 constexpr int kCount = sizeof(kTable) / sizeof(kTable[0]);
 
@@ -33,11 +40,14 @@ const Kernel* find_kernel(const char* name) {
   return added != nullptr && std::strcmp(added->name, name) == 0 ? added : nullptr;
 }
 
-const Kernel* best_kernel() {
+const Kernel* best_kernel(Device device, const LstmShape& shape) {
   for (const Kernel* kernel : kTable) {
-    if (kernel->unavailable() == nullptr) return kernel;
+    if (kernel->device == device && kernel->unavailable() == nullptr &&
+        kernel->unsuited(shape) == nullptr) {
+      return kernel;
+    }
   }
-  return &kCpuGeneric;
+  return nullptr;
 }
 
 }  // namespace hdetach

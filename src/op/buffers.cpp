@@ -97,10 +97,10 @@ BufferPool& pool() {
 
 }  // namespace
 
-at::Tensor recycled(at::IntArrayRef sizes, at::ScalarType type) {
-  const auto options = at::TensorOptions().dtype(type);
-  const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * c10::elementSize(type);
-  if (bytes < kPage) return at::empty(sizes, options);
+at::Tensor recycled(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  const size_t bytes =
+      static_cast<size_t>(c10::multiply_integers(sizes)) * options.dtype().itemsize();
+  if (bytes < kPage || !options.device().is_cpu()) return at::empty(sizes, options);
   return at::from_blob(
       pool().take(bytes), sizes, [](void* block) { pool().give_back(block); }, options);
 }

@@ -6,6 +6,12 @@
 namespace hdetach {
 namespace {
 
+#ifdef HDETACH_WITH_CUDA
+constexpr bool kWithCuda = true;
+#else
+constexpr bool kWithCuda = false;
+#endif
+
 constexpr const char* kFix = "pass a tensor of that shape.";
 
 void check_shape(const char* name, const at::Tensor& tensor, at::IntArrayRef want,
@@ -60,6 +66,7 @@ at::Tensor check_scale(const char* name, const OptionalTensor& given, const at::
   TORCH_CHECK(scale.dim() == 1 || scale.size(1) == batch, "[lstm] ", name, " has ", scale.size(1),
               " columns but x has B=", batch, " rows.");
   const at::Tensor out = scale.detach().to(x.scalar_type()).contiguous();
+  if (!out.device().is_cpu()) return out;  // to look at the values would be to wait for the device
   if (x.scalar_type() == at::kDouble) {
     check_scale_values<double>(name, out);
   } else {
@@ -74,15 +81,16 @@ at::Tensor check_lengths(const OptionalTensor& given, const at::Tensor& x) {
   TORCH_CHECK(given->scalar_type() == at::kLong || given->scalar_type() == at::kInt,
               "[lstm] lengths is ", given->scalar_type(), "; it must be int64.");
   check_shape("lengths", *given, {batch}, "[B]");
-  TORCH_CHECK(given->device().is_cpu(), "[lstm] lengths is on ", given->device(),
-              "; it must be on the CPU.");
+  TORCH_CHECK(given->device().is_cpu() || given->device() == x.device(), "[lstm] lengths is on ",
+              given->device(), "; it must be on the CPU or, as x is, on ", x.device(), ".");
   const at::Tensor out = given->to(at::kLong).contiguous();
+  if (!out.device().is_cpu()) return out;
   const int64_t* value = out.data_ptr<int64_t>();
   for (int64_t b = 0; b < batch; ++b) {
     TORCH_CHECK(value[b] >= 1 && value[b] <= steps, "[lstm] lengths[", b, "] is ", value[b],
                 "; it must be in 1..T with T=", steps, ".");
   }
-  return out;
+  return out.to(x.device());
 }
 
 }  // namespace
@@ -95,8 +103,9 @@ LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tenso
   TORCH_CHECK(x.dim() == 3, "[lstm] x has shape ", x.sizes(), "; it must be [T,B,I].");
   TORCH_CHECK(x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble, "[lstm] x is ",
               x.scalar_type(), "; it must be float32 or float64.");
-  TORCH_CHECK(x.device().is_cpu(), "[lstm] x is on ", x.device(),
-              "; this build has kernels for the CPU only.");
+  TORCH_CHECK(x.device().is_cpu() || (x.device().is_cuda() && kWithCuda), "[lstm] x is on ",
+              x.device(), "; this build has kernels for the CPU", kWithCuda ? " and CUDA" : " only",
+              ".");
   TORCH_CHECK(x.size(0) > 0, "[lstm] x has T=0 steps (shape ", x.sizes(),
               "); a sequence needs at least one.");
   TORCH_CHECK(x.size(1) > 0, "[lstm] x has B=0 rows (shape ", x.sizes(),

@@ -9,7 +9,7 @@ namespace hdetach {
 struct LstmInputs {
   at::Tensor x, h0, c0, w_ih, w_hh, b_ih, b_hh;  // biases undefined when absent
   at::Tensor h_scale, c_scale;                   // float32 (float64 for float64 x), or undefined
-  at::Tensor lengths;                            // int64 on the CPU, or undefined
+  at::Tensor lengths;                            // int64 on x's device, or undefined
 
   int64_t steps() const { return x.size(0); }
   int64_t batch() const { return x.size(1); }
@@ -17,7 +17,8 @@ struct LstmInputs {
   int64_t hidden() const { return h0.size(1); }
 };
 
-// Throws c10::Error naming the argument and its value; copies what is not contiguous.
+// Throws c10::Error naming the argument and its value; copies what is not contiguous. The values of
+// scales and lengths are checked where they are on the CPU.
 LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
                       const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
                       const OptionalTensor& b_hh, const OptionalTensor& h_scale,

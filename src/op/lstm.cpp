@@ -5,6 +5,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -15,6 +17,7 @@
 #include "kernels/cpu/flush_denormals.h"
 #include "op/buffers.h"
 #include "op/checks.h"
+#include "op/cuda_stream.h"
 #include "op/dispatch.h"
 
 namespace hdetach {
@@ -47,7 +50,13 @@ float* data(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
 }
 
-at::Tensor bytes(size_t count) { return recycled({static_cast<int64_t>(count)}, at::kByte); }
+at::Tensor bytes(size_t count, const at::Tensor& like) {
+  return recycled({static_cast<int64_t>(count)}, like.options().dtype(at::kByte));
+}
+
+Device kernel_device(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() ? Device::kCpu : Device::kCuda;
+}
 
 LstmShape shape_of(const LstmInputs& in) {
   return {in.steps(), in.batch(), in.input(), in.hidden()};
@@ -57,7 +66,7 @@ LstmArgs args_of(const LstmInputs& in, const Workers& workers) {
   return {shape_of(in), {data(in.w_ih), data(in.w_hh), data(in.b_ih), data(in.b_hh)},
           data(in.x),   data(in.h0),
           data(in.c0),  in.lengths.defined() ? in.lengths.data_ptr<int64_t>() : nullptr,
-          workers};
+          workers,      current_stream()};
 }
 
 ScaleView view_of(const at::Tensor& scale) {
@@ -73,11 +82,13 @@ struct ForwardResult {
 ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_gates) {
   const LstmShape shape = shape_of(in);
   ForwardResult out;
-  out.h = recycled({shape.steps, shape.batch, shape.hidden}, at::kFloat);
-  out.c = recycled({shape.steps, shape.batch, shape.hidden}, at::kFloat);
-  if (keep_gates) out.gates = recycled({shape.steps, shape.batch, 4, shape.hidden}, at::kFloat);
+  const at::TensorOptions options = in.x.options();
+  const c10::OptionalDeviceGuard guard(in.x.device());
+  out.h = recycled({shape.steps, shape.batch, shape.hidden}, options);
+  out.c = recycled({shape.steps, shape.batch, shape.hidden}, options);
+  if (keep_gates) out.gates = recycled({shape.steps, shape.batch, 4, shape.hidden}, options);
   const Workers workers = workers_for(shape);
-  const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count));
+  const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count), in.x);
 
   ForwardArgs args{};
   static_cast<LstmArgs&>(args) = args_of(in, workers);
@@ -98,6 +109,7 @@ struct Wanted {
 variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const ForwardResult& saved,
                            const at::Tensor& dh, const at::Tensor& dc, const Wanted& wanted) {
   const LstmShape shape = shape_of(in);
+  const c10::OptionalDeviceGuard guard(in.x.device());
   const auto like = [](bool want, const at::Tensor& t) {
     return want ? at::empty_like(t) : at::Tensor();
   };
@@ -107,8 +119,11 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   at::Tensor db;
   if (wanted.b_ih || wanted.b_hh) db = at::empty({4 * shape.hidden}, in.x.options());
   const Workers workers = workers_for(shape);
-  const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count));
-  int64_t recurrent_products = 0;
+  const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count), in.x);
+  at::Tensor products;
+  if (kernel.device == Device::kCpu || counting_products()) {
+    products = at::zeros({}, in.x.options().dtype(at::kLong));
+  }
 
   BackwardArgs args{};
   static_cast<LstmArgs&>(args) = args_of(in, workers);
@@ -126,9 +141,9 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   args.dw_hh = data(dw_hh);
   args.db = data(db);
   args.workspace = workspace.data_ptr();
-  args.recurrent_products = &recurrent_products;
+  args.recurrent_products = products.defined() ? products.data_ptr<int64_t>() : nullptr;
   kernel.backward(args);
-  record_backward(kernel.name, recurrent_products);
+  record_backward(kernel.name, products);
   // Two biases, two tensors: an optimiser may scale each gradient in place.
   const at::Tensor db_ih = wanted.b_ih ? db : at::Tensor();
   const at::Tensor db_hh = wanted.b_hh ? (wanted.b_ih ? db.clone() : db) : at::Tensor();
@@ -230,7 +245,7 @@ std::tuple<at::Tensor, at::Tensor> lstm_impl(
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale, const OptionalTensor& lengths) {
   const LstmInputs in = check_lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
-  const Kernel* kernel = choose_kernel();
+  const Kernel* kernel = choose_kernel(kernel_device(in.x), shape_of(in));
   if (kernel == nullptr || in.x.scalar_type() != at::kFloat) {
     record_forward(nullptr);
     return lstm_reference(in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,

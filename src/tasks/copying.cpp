@@ -15,29 +15,26 @@ CopyingSet::CopyingSet(int64_t symbols, int64_t delay, Encoding encoding, int64_
   }
   draws_.resize(size);
   for (int64_t i = 0; i < size; ++i) draws_[i] = random_bits(seed, i);
-}
-
-uint8_t CopyingSet::token(int64_t row, int64_t step) const {
-  if (step < symbols_) return symbol(row, step);
-  return step == symbols_ + delay_ - 1 ? kTokens - 1 : 0;
-}
-
-void CopyingSet::read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
-                             float* x) const {
-  const int64_t width = inputs(), batch = static_cast<int64_t>(rows.size());
-  std::fill(x, x + (end - begin) * batch * width, 0.0f);
-  for (int64_t step = begin; step < end; ++step) {
-    const bool blank = step >= symbols_ && step != symbols_ + delay_ - 1;
-    if (blank && encoding_ == Encoding::kScalar) continue;
-    for (int64_t b = 0; b < batch; ++b) {
-      const uint8_t value = token(rows[b], step);
-      float* const at = x + ((step - begin) * batch + b) * width;
-      if (encoding_ == Encoding::kScalar) {
-        *at = value;
-      } else {
-        at[value] = 1.0f;
-      }
+  table_.resize(kTokens * inputs());
+  for (int64_t k = 0; k < kTokens; ++k) {
+    if (encoding == Encoding::kScalar) {
+      table_[k] = static_cast<float>(k);
+    } else {
+      table_[k * kTokens + k] = 1.0f;
     }
+  }
+}
+
+void CopyingSet::read_codes(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                            uint8_t* codes) const {
+  const int64_t batch = static_cast<int64_t>(rows.size()), delimiter = symbols_ + delay_ - 1;
+  std::fill(codes, codes + (end - begin) * batch, uint8_t{0});
+  for (int64_t step = begin; step < std::min(end, symbols_); ++step) {
+    for (int64_t b = 0; b < batch; ++b) codes[(step - begin) * batch + b] = symbol(rows[b], step);
+  }
+  if (begin <= delimiter && delimiter < end) {
+    uint8_t* const at = codes + (delimiter - begin) * batch;
+    std::fill(at, at + batch, static_cast<uint8_t>(kTokens - 1));
   }
 }
 

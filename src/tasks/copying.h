@@ -31,18 +31,19 @@ class CopyingSet : public SequenceSet {
   int64_t classes() const override { return kClasses; }
   int64_t target_steps() const override { return steps(); }
   int64_t scored_steps() const override { return symbols_; }
-  void read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
-                   float* x) const override;
+  void read_codes(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                  uint8_t* codes) const override;
+  const std::vector<float>& table() const override { return table_; }
   void read_targets(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
                     uint8_t* target) const override;
 
  private:
   uint8_t symbol(int64_t row, int64_t i) const { return 1 + ((draws_[row] >> (3 * i)) & 7); }
-  uint8_t token(int64_t row, int64_t step) const;
 
   int64_t symbols_, delay_;
   Encoding encoding_;
   std::vector<uint64_t> draws_;  // three bits a symbol
+  std::vector<float> table_;     // [tokens, inputs]
 };
 
 }  // namespace hdetach::tasks

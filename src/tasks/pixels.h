@@ -23,8 +23,9 @@ class PixelSet : public SequenceSet {
   int64_t classes() const override { return 10; }
   int64_t target_steps() const override { return 1; }
   int64_t scored_steps() const override { return 1; }
-  void read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
-                   float* x) const override;
+  void read_codes(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                  uint8_t* codes) const override;
+  const std::vector<float>& table() const override { return table_; }
   void read_targets(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
                     uint8_t* target) const override;
 
@@ -32,6 +33,7 @@ class PixelSet : public SequenceSet {
   std::shared_ptr<const MnistData> data_;
   int64_t first_, count_;
   std::vector<int64_t> order_;
+  std::vector<float> table_;  // [256]
 };
 
 }  // namespace hdetach::tasks

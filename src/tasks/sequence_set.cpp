@@ -1,5 +1,6 @@
 #include "tasks/sequence_set.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -8,6 +9,21 @@
 
 namespace hdetach::tasks {
 
+void SequenceSet::read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                              float* x) const {
+  std::vector<uint8_t> codes((end - begin) * rows.size());
+  read_codes(rows, begin, end, codes.data());
+  const float* const vectors = table().data();
+  const int64_t width = inputs(), count = static_cast<int64_t>(codes.size());
+  if (width == 1) {
+    for (int64_t i = 0; i < count; ++i) x[i] = vectors[codes[i]];
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(vectors + codes[i] * width, width, x + i * width);
+  }
+}
+
 std::vector<int64_t> shuffled(int64_t size, uint64_t seed) {
   std::vector<int64_t> order(size);
   std::iota(order.begin(), order.end(), 0);
@@ -15,6 +31,10 @@ std::vector<int64_t> shuffled(int64_t size, uint64_t seed) {
     std::swap(order[i], order[random_below(seed, i, i + 1)]);
   }
   return order;
+}
+
+std::vector<int64_t> pass_order(int64_t size, uint64_t seed, uint64_t pass) {
+  return shuffled(size, random_bits(seed, pass));
 }
 
 Sampler::Sampler(Sampling sampling, int64_t size, uint64_t seed)
@@ -29,7 +49,7 @@ void Sampler::minibatch(int64_t update, std::vector<int64_t>& rows) {
     }
     if (pass_ != n / size_) {
       pass_ = n / size_;
-      order_ = shuffled(size_, random_bits(seed_, pass_));
+      order_ = pass_order(size_, seed_, pass_);
     }
     row = order_[n++ % size_];
   }

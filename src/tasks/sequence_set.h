@@ -19,9 +19,14 @@ class SequenceSet {
   virtual int64_t target_steps() const = 0;  // the last so many steps have a target, and a loss
   virtual int64_t scored_steps() const = 0;  // the last so many count for the accuracy
 
+  // A step's input is one of at most 256 vectors: the code of each step, and the vectors.
+  virtual void read_codes(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                          uint8_t* codes) const = 0;    // [end - begin, rows]
+  virtual const std::vector<float>& table() const = 0;  // [codes, inputs]
+
   // Steps [begin, end) of the sequences in `rows`.
-  virtual void read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
-                           float* x) const = 0;  // [end - begin, rows, inputs]
+  void read_inputs(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
+                   float* x) const;  // [end - begin, rows, inputs]
   virtual void read_targets(const std::vector<int64_t>& rows, int64_t begin, int64_t end,
                             uint8_t* target) const = 0;  // [end - begin, rows]
 };
@@ -33,6 +38,9 @@ struct Task {
   std::shared_ptr<const SequenceSet> test;  // null when the task has none
   Sampling sampling;
 };
+
+// The order of shuffled pass number `pass` through a set of so many sequences.
+std::vector<int64_t> pass_order(int64_t size, uint64_t seed, uint64_t pass);
 
 // The training sequences of minibatch number `update` (from 0), a function of its arguments alone.
 // Shuffled passes go through the whole set in a new order each time before any repeats.

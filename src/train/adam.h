@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "train/adam_rule.h"
+
 namespace hdetach::train {
 
 // The norm of all gradients together, summed in double: the squares of an exploding run overflow
 // float32, and a clip factor of 0 would freeze the run for good.
 double global_norm(const std::vector<at::Tensor>& gradients);
 
-class Adam {
+class Adam : public AdamRule {
  public:
-  static constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
-
   // `weights` are float32 and contiguous; they are changed in place.
   Adam(std::vector<at::Tensor> weights, double lr);
 

@@ -68,49 +68,49 @@ void load_weights(SequenceClassifier& model, std::string bytes, const std::strin
   }
 }
 
-std::string state_file(Trainer& trainer) {
+std::string state_file(RunState& run) {
   std::vector<safetensors::View> views;
-  const auto& parameters = trainer.model().parameters();
-  const auto& m = trainer.adam().first_moments();
-  const auto& v = trainer.adam().second_moments();
+  const auto& parameters = run.model().parameters();
+  const auto& m = run.adam().first_moments();
+  const auto& v = run.adam().second_moments();
   for (size_t i = 0; i < parameters.size(); ++i) {
     views.push_back(view(parameters[i].name, parameters[i].tensor));
     views.push_back(view("adam.m." + parameters[i].name, m[i]));
     views.push_back(view("adam.v." + parameters[i].name, v[i]));
   }
-  const int64_t steps = trainer.adam().steps();
+  const int64_t steps = run.adam().steps();
   views.push_back({"adam.steps", "I64", {}, &steps});
-  const auto state = trainer.model().lstm()->generator_state();
+  const auto state = run.model().lstm()->generator_state();
   const uint64_t generator[2] = {state.seed, state.drawn};
   views.push_back({"generator", "U64", {2}, generator});
   std::vector<double> progress;
   std::apply([&](const auto&... values) { (progress.push_back(static_cast<double>(values)), ...); },
-             counters(std::as_const(trainer.progress)));
+             counters(std::as_const(run.progress)));
   views.push_back({"progress", "F64", {kCounters}, progress.data()});
   return safetensors::serialize(views, {});
 }
 
-void load_state(Trainer& trainer, std::string bytes, const std::string& name) {
+void load_state(RunState& run, std::string bytes, const std::string& name) {
   const safetensors::File file = safetensors::parse(std::move(bytes), name);
-  const auto& parameters = trainer.model().parameters();
+  const auto& parameters = run.model().parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     load(file, name, parameters[i].name, parameters[i].tensor);
-    load(file, name, "adam.m." + parameters[i].name, trainer.adam().first_moments()[i]);
-    load(file, name, "adam.v." + parameters[i].name, trainer.adam().second_moments()[i]);
+    load(file, name, "adam.m." + parameters[i].name, run.adam().first_moments()[i]);
+    load(file, name, "adam.v." + parameters[i].name, run.adam().second_moments()[i]);
   }
   int64_t steps = 0;
   std::memcpy(&steps, found(file, name, "adam.steps", "I64", {}).data, sizeof(steps));
-  trainer.adam().set_steps(steps);
+  run.adam().set_steps(steps);
   uint64_t generator[2];
   std::memcpy(generator, found(file, name, "generator", "U64", {2}).data, sizeof(generator));
-  trainer.model().lstm()->set_generator_state({generator[0], generator[1]});
+  run.model().lstm()->set_generator_state({generator[0], generator[1]});
   double progress[kCounters];
   std::memcpy(progress, found(file, name, "progress", "F64", {kCounters}).data, sizeof(progress));
   const double* next = progress;
   const auto read = [&](auto& value) {
     value = static_cast<std::decay_t<decltype(value)>>(*next++);
   };
-  std::apply([&](auto&... values) { (read(values), ...); }, counters(trainer.progress));
+  std::apply([&](auto&... values) { (read(values), ...); }, counters(run.progress));
 }
 
 }  // namespace hdetach::train

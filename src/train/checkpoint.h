@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/sequence_classifier.h"
-#include "train/trainer.h"
+#include "train/run_state.h"
 
 namespace hdetach::train {
 
@@ -16,7 +16,7 @@ std::string weights_file(const SequenceClassifier& model);
 void load_weights(SequenceClassifier& model, std::string bytes, const std::string& name);
 
 // Everything from which training goes on to the same bits: weights, moments, generator, progress.
-std::string state_file(Trainer& trainer);
-void load_state(Trainer& trainer, std::string bytes, const std::string& name);
+std::string state_file(RunState& run);
+void load_state(RunState& run, std::string bytes, const std::string& name);
 
 }  // namespace hdetach::train

@@ -78,7 +78,7 @@ const std::vector<Field> kCommonFields = {
      {"stop", "continue"}},
     {"seed", "Seed of data, initial weights, minibatches and detach draws", &Config::seed, 0,
      kMost},
-    {"device", "Where to train", &Config::device, 0, 0, {"cpu"}},
+    {"device", "Where to train: cpu, or cuda (a GPU)", &Config::device, 0, 0, {"cpu", "cuda"}},
 };
 
 std::vector<Field> joined(const std::vector<Field>& own) {

@@ -48,7 +48,7 @@ struct Config {
   int64_t stop_epochs = 1;          // epochs in a row that must reach stop_at
   std::string on_diverge = "stop";  // or continue: leave out updates that are not finite
   int64_t seed = 1;                 // of data, initial weights, minibatches and detach draws
-  std::string device = "cpu";
+  std::string device = "cpu";       // or cuda
 };
 
 // The paper's settings of a task: "copy" or "mnist".

@@ -7,13 +7,9 @@
 
 #include "models/sequence_classifier.h"
 #include "tasks/sequence_set.h"
+#include "train/outcome.h"
 
 namespace hdetach::train {
-
-struct Score {
-  double loss = 0;      // mean over sequences and target steps
-  double accuracy = 0;  // mean over sequences and scored steps
-};
 
 // `go_on(share)` is asked now and then with the part done, 0 to 1; false gives up, and the result
 // is empty.

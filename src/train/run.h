@@ -1,13 +1,16 @@
-// The whole of a run: begin or go on, epoch after epoch, saving as it goes.
+// The whole of a run, or of several that train side by side: begin or go on, epoch after epoch,
+// saving as it goes.
 #pragma once
 
 #include <csignal>
+#include <exception>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config.h"
 #include "train/run_folder.h"
-#include "train/trainer.h"
+#include "train/run_state.h"
 
 namespace hdetach::train {
 
@@ -31,5 +34,22 @@ struct RunOptions {
 // configuration. A run that was over already is returned as it ended.
 std::optional<RunResult> run(const Config& config, RunFolder& folder, const RunOptions& options,
                              Observer& observer, const volatile std::sig_atomic_t* signal);
+
+// Several runs of one group_key(), each as run() would have it.
+struct GroupMember {
+  Config config;
+  RunFolder* folder;
+  RunOptions options;
+  Observer* observer;
+};
+struct Outcome {
+  std::optional<RunResult> result;
+  std::exception_ptr error;  // why this run could not begin; the others are not hindered
+};
+std::vector<Outcome> run_group(const std::vector<GroupMember>& members,
+                               const volatile std::sig_atomic_t* signal);
+
+// Throws ConfigError when the device of the configuration is not to be had here.
+void check_device(const Config& config);
 
 }  // namespace hdetach::train

@@ -68,10 +68,10 @@ void RunFolder::add_session(const std::string& json) {
   files::append_line(path_ / kSessions, json);
 }
 
-bool RunFolder::restore(Trainer& trainer) {
+bool RunFolder::restore(RunState& run) {
   const bool saved = std::filesystem::exists(path_ / kState);
-  if (saved) load_state(trainer, files::read(path_ / kState), (path_ / kState).string());
-  drop_metrics_after(trainer.progress.epoch);
+  if (saved) load_state(run, files::read(path_ / kState), (path_ / kState).string());
+  drop_metrics_after(run.progress.epoch);
   return saved;
 }
 
@@ -88,15 +88,15 @@ void RunFolder::drop_metrics_after(int64_t epoch) {
   files::write(path_ / kMetrics, kept);
 }
 
-void RunFolder::save_epoch(Trainer& trainer, const EpochMetrics& metrics, bool best) {
+void RunFolder::save_epoch(RunState& run, const EpochMetrics& metrics, bool best) {
   files::append_line(path_ / kMetrics, to_json(metrics));
-  const std::string weights = weights_file(trainer.model());
+  const std::string weights = weights_file(run.model());
   if (best) files::write(path_ / kBest, weights);
   files::write(path_ / kLast, weights);
-  save_state(trainer);
+  save_state(run);
 }
 
-void RunFolder::save_state(Trainer& trainer) { files::write(path_ / kState, state_file(trainer)); }
+void RunFolder::save_state(RunState& run) { files::write(path_ / kState, state_file(run)); }
 
 void RunFolder::finish(const RunResult& result) {
   files::write(path_ / kResult, to_json(result) + "\n");

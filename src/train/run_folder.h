@@ -18,7 +18,7 @@
 
 #include "train/config.h"
 #include "train/metrics.h"
-#include "train/trainer.h"
+#include "train/run_state.h"
 
 namespace hdetach::train {
 
@@ -40,9 +40,9 @@ class RunFolder {
   void add_session(const std::string& json);
 
   // False when no state was saved yet. Drops metrics of epochs that the state does not know.
-  bool restore(Trainer& trainer);
-  void save_epoch(Trainer& trainer, const EpochMetrics& metrics, bool best);
-  void save_state(Trainer& trainer);
+  bool restore(RunState& run);
+  void save_epoch(RunState& run, const EpochMetrics& metrics, bool best);
+  void save_state(RunState& run);
   void finish(const RunResult& result);
 
   const std::filesystem::path& path() const { return path_; }

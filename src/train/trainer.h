@@ -1,5 +1,4 @@
-// A run in memory: the model, its data, its optimiser and how far it has come. What is on disk is
-// the business of run_folder.h, the loop over epochs that of run.h.
+// A run that trains on the CPU, update by update. The loop over epochs is in run.h.
 #pragma once
 
 #include <cstdint>
@@ -7,63 +6,31 @@
 #include <optional>
 #include <vector>
 
-#include "models/sequence_classifier.h"
-#include "tasks/sequence_set.h"
-#include "train/adam.h"
-#include "train/config.h"
 #include "train/evaluate.h"
+#include "train/run_state.h"
 
 namespace hdetach::train {
 
-// Everything that is counted. Mirrored in the checkpoint, so that a run killed in the middle of an
-// epoch reports that epoch as if it had not been.
-struct Progress {
-  int64_t update = 0;  // updates done, those left out included
-  int64_t epoch = 0;   // epochs complete and validated
-  // Over the updates of the epoch under way. Updates that were left out count in `skipped` alone.
-  double loss_sum = 0, norm_sum = 0, norm_max = 0;
-  int64_t clipped = 0, skipped = 0;
-  // Of the validated epochs.
-  int64_t best_epoch = 0;
-  double best_accuracy = -1;
-  int64_t epochs_at_goal = 0;  // the latest so many, in a row, reached stop-at
-  double seconds = 0;          // of training and validation
-  double epoch_seconds = 0;    // of the epoch under way
-};
-
-struct Update {
-  double loss, grad_norm;  // the norm is that before clipping
-  bool applied;            // false when loss or norm is not finite: the weights are as before
-};
-
-class Trainer {
+class Trainer : public RunState {
  public:
   Trainer(const Config& config, tasks::Task task);
 
-  Update update();
+  Update update() {
+    const Update result = step();
+    count(result);
+    return result;
+  }
+  Update step();  // an update that is not counted yet
+
   std::optional<Score> validate(const std::function<bool(double)>& go_on);
   // Of the weights in the model now; the task must have a test set.
   std::optional<Score> test(const std::function<bool(double)>& go_on);
 
-  double detach() const;  // in force in the epoch under way
-  bool has_test_set() const { return task_.test != nullptr; }
-
-  Progress progress;
-  SequenceClassifier& model() { return model_; }
-  Adam& adam() { return adam_; }
-
  private:
-  Config config_;
-  tasks::Task task_;
-  SequenceClassifier model_;
-  Adam adam_;
   tasks::Sampler sampler_;
   std::vector<int64_t> rows_;    // [B] of the minibatch
   at::Tensor x_;                 // [T,B,I]
   std::vector<uint8_t> target_;  // [target_steps,B]
 };
-
-// The model of a configuration, with its initial weights.
-SequenceClassifier make_model(const Config& config, const tasks::SequenceSet& set);
 
 }  // namespace hdetach::train

@@ -9,11 +9,14 @@ namespace hdetach {
 #ifdef HDETACH_AMX_EMULATED
 extern const Kernel kCpuAmxEmulated;
 const Kernel kCpuAmxEmulated = {"cpu-amx-emulated",
+                                Device::kCpu,
                                 [] { return static_cast<const char*>(nullptr); },
 #else
 const Kernel kCpuAmx = {"cpu-amx",
+                        Device::kCpu,
                         amx_unavailable,
 #endif
+                                any_shape,
                                 forward_workspace<AmxProduct>,
                                 backward_workspace<AmxProduct>,
                                 lstm_forward<AmxProduct>,

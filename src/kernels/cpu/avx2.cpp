@@ -7,7 +7,9 @@
 namespace hdetach {
 
 const Kernel kCpuAvx2 = {"cpu-avx2",
+                         Device::kCpu,
                          avx2_unavailable,
+                         any_shape,
                          forward_workspace<VectorProduct>,
                          backward_workspace<VectorProduct>,
                          lstm_forward<VectorProduct>,

@@ -7,7 +7,9 @@
 namespace hdetach {
 
 const Kernel kCpuAvx512 = {"cpu-avx512",
+                           Device::kCpu,
                            avx512_unavailable,
+                           any_shape,
                            forward_workspace<VectorProduct>,
                            backward_workspace<VectorProduct>,
                            lstm_forward<VectorProduct>,

@@ -7,7 +7,9 @@
 namespace hdetach {
 
 const Kernel kCpuGeneric = {"cpu-generic",
+                            Device::kCpu,
                             [] { return static_cast<const char*>(nullptr); },
+                            any_shape,
                             forward_workspace<VectorProduct>,
                             backward_workspace<VectorProduct>,
                             lstm_forward<VectorProduct>,

@@ -1,0 +1,9 @@
+// The resident kernels for up to 112 units. The numbers: k tiles of 16 units, warps of a block,
+// blocks.
+#include "kernels/cuda/resident_size.cuh"
+
+namespace hdetach::cuda {
+
+ResidentSize resident_112() { return resident_size<7, 4, 4>(); }
+
+}  // namespace hdetach::cuda

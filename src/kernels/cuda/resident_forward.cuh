@@ -1,0 +1,226 @@
+// The forward sweep: see resident_layout.cuh for who holds what. At every step the warps of a
+// cluster send each other h.
+#pragma once
+
+#include "kernels/cuda/activations.cuh"
+#include "kernels/cuda/async_copy.cuh"
+#include "kernels/cuda/resident.h"
+#include "kernels/cuda/resident_exchange.cuh"
+#include "kernels/cuda/resident_layout.cuh"
+
+namespace hdetach::cuda {
+
+constexpr float kStateScale = 32768.0f;  // of h in halves: |h| < 1
+
+template <class L_, bool kScalarInput_, bool kLengths_>
+struct Forward {
+  using L = L_;
+  static constexpr bool kScalarInput = kScalarInput_, kLengths = kLengths_;
+  // Tile ((k * 2 + pair) * 2 + half): rows are gates (i, f) or (g, o) of the warp's units, columns
+  // the 16 units of k tile k, half 0 the high ones.
+  static constexpr int kTiles = 4 * L::kKTiles;
+  using Weights = Fragments<kTiles, (kTiles < kMostKept ? kTiles : kMostKept)>;
+  using States = Exchange<L, 1, L::kKTiles * kTileWords * 4>;
+
+  struct Fixed {
+    uint4 weights[Weights::kShared > 0 ? Weights::kShared : 1][L::kThreads];
+    char states[(States::kSharedBytes + 15) / 16 * 16];
+  };
+  // Inputs on their way. A thread reads only what it copied itself.
+  struct Stage {
+    float4 projected[kScalarInput ? 1 : L::kThreads];
+    float x[kScalarInput ? L::kThreads : 1];
+  };
+  static constexpr int kFitting = (L::kSharedLimit - sizeof(Fixed)) / sizeof(Stage);
+  static constexpr int kStages = kFitting < 4 ? kFitting : 4;
+  static_assert(kStages >= 2, "shared memory is too small");
+  struct Shared : Fixed {
+    Stage stage[kStages];
+  };
+};
+
+// The operand of a k tile: the pair of k (2*pair, 2*pair + 1) of batch row `quad` as a word of high
+// halves, then one of low. What a warp sends to another block lies side by side: scattered words
+// took twice as long.
+__device__ __forceinline__ int state_word(int pair, int quad) {
+  return (pair >> 2) * 32 + quad * 8 + (pair & 3) * 2;
+}
+__device__ __forceinline__ void read_states(const char* tile, int lane, uint32_t (&b)[2]) {
+  const int group = lane / 4, quad = lane % 4;
+  const int word = state_word(quad, group / 2) + group % 2;
+  b[0] = reinterpret_cast<const uint32_t*>(tile)[word];
+  b[1] = reinterpret_cast<const uint32_t*>(tile)[word + 32];
+}
+
+// Loads the warp's rows of w_hh; returns what a product must be multiplied with.
+template <class F, class Place>
+__device__ float load_forward(typename F::Weights& weights, typename F::Shared& shared,
+                              const float* w_hh, const Place& at, int hidden) {
+  const PowerOfTwo power = scale_of<typename F::L>(w_hh, 4 * hidden * hidden);
+  weights.fill(&shared.weights[0][threadIdx.x], F::L::kThreads, [&](int tile, uint32_t(&a)[4]) {
+    const int half = tile % 2, pair = tile / 2 % 2;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int gate = 2 * pair + (i & 1), k = tile / 4 * 16 + 2 * at.quad + (i >> 1) * 8;
+      const float* const row = w_hh + static_cast<int64_t>(gate * hidden + at.unit) * hidden;
+      const float first = at.unit_there && k < hidden ? row[k] : 0.0f;
+      const float second = at.unit_there && k + 1 < hidden ? row[k + 1] : 0.0f;
+      const HalfPairs split = split_f16(first * power.scale, second * power.scale);
+      a[i] = half == 0 ? split.high : split.low;
+    }
+  });
+  return power.inverse;
+}
+
+template <class F>
+__global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const ForwardSweep sweep) {
+  using L = typename F::L;
+  constexpr int kStages = F::kStages;
+  extern __shared__ __align__(128) char shared_bytes[];
+  auto& shared = *reinterpret_cast<typename F::Shared*>(shared_bytes);
+  const ForwardArgs& a = sweep.args;
+  const int steps = a.shape.steps, batch = a.shape.batch, hidden = a.shape.hidden;
+  const Place<L> at(a.shape);
+  const int tid = threadIdx.x;
+
+  typename F::Weights weights;
+  const float inverse = load_forward<F>(
+      weights, shared, a.weights.w_hh + static_cast<int64_t>(at.replica) * 4 * hidden * hidden, at,
+      hidden);
+  float input_weight[4], bias[4];
+  if constexpr (F::kScalarInput) {
+    const int64_t first = static_cast<int64_t>(at.replica) * 4 * hidden;
+#pragma unroll
+    for (int g = 0; g < 4; ++g) {
+      const int64_t r = first + g * hidden + at.unit;
+      input_weight[g] = at.unit_there ? a.weights.w_ih[r] : 0.0f;
+      bias[g] = at.unit_there && a.weights.b_ih ? a.weights.b_ih[r] : 0.0f;
+      if (at.unit_there && a.weights.b_hh) bias[g] += a.weights.b_hh[r];
+    }
+  }
+
+  const int length = F::kLengths && at.row_there ? static_cast<int>(a.lengths[at.line]) : steps;
+  const int64_t step_stride = static_cast<int64_t>(batch) * hidden;
+  const int64_t start = at.line * hidden + at.unit;
+  float c = at.there && a.c0 ? a.c0[start] : 0.0f;
+  const float h0 = at.there && a.h0 ? a.h0[start] : 0.0f;
+  // h0 may have any size: its scale is its own.
+  float most = 0;
+  for (int k = at.group; at.row_there && a.h0 && k < hidden; k += 8) {
+    most = fmaxf(most, fabsf(a.h0[at.line * hidden + k]));
+  }
+  const PowerOfTwo h0_power = scale_to_half(most_of_row(most));
+
+  const float* from;  // what is copied next
+  if (F::kScalarInput) {
+    from = a.x + (at.there ? at.replica * a.shape.steps * batch + at.row : 0);
+  } else {
+    from = sweep.projected + 4 * at.where;
+  }
+  const int64_t from_stride = F::kScalarInput ? batch : 4 * step_stride;
+  const auto copy_input = [&](int t, int stage) {
+    if (t < steps) {
+      const bool wanted = at.there && (!F::kLengths || t < length);
+      if constexpr (F::kScalarInput) {
+        copy_async<4>(&shared.stage[stage].x[tid], from, wanted);
+      } else {
+        copy_async<16>(&shared.stage[stage].projected[tid], from, wanted);
+      }
+      from += from_stride;
+    }
+    close_copy_group();
+  };
+  for (int t = 0; t < kStages - 1; ++t) copy_input(t, t);
+
+  typename F::States states(shared.states, 0, tid == 0);
+  // The halves of units 2j and 2j + 1 make a word: the even one's thread writes the high halves,
+  // the odd one's the low.
+  const bool odd = at.group & 1;
+  const int warp = at.rank * L::kWarps + at.warp;
+  const int word = warp / 2 * kTileWords + state_word(warp % 2 * 4 + at.group / 2, at.quad) + odd;
+  const bool sends = L::kAllWarps <= 2 * L::kKTiles || warp < 2 * L::kKTiles;
+  const auto send = [&](uint32_t count, float scaled) {
+    const __half high = __float2half_rn(scaled);
+    const __half low = __float2half_rn(scaled - __half2float(high));
+    const uint32_t own = __half_as_ushort(high) | uint32_t(__half_as_ushort(low)) << 16;
+    const uint32_t other = __shfl_xor_sync(kAllLanes, own, 4);
+    const uint32_t halves = odd ? __byte_perm(other, own, 0x7632) : __byte_perm(own, other, 0x5410);
+    if (!sends) return;
+#pragma unroll
+    for (int rank = 0; rank < L::kCluster; ++rank) states.send(count, rank, word, halves);
+  };
+  send(0, h0 * h0_power.scale);
+
+  int stage = 0;
+  for (int t = 0; t < steps; ++t) {
+    const char* const h_before = states.receive(t);
+    copy_input(t + kStages - 1, stage == 0 ? kStages - 1 : stage - 1);
+
+    // Tensor cores truncate when they add to an accumulator. Four tiles are summed there, high and
+    // low halves apart, before ordinary additions take over.
+    float gates[4] = {};
+    constexpr int kTogether = 4;
+#pragma unroll
+    for (int k0 = 0; k0 < L::kKTiles; k0 += 2 * kTogether) {
+      float sum[2][2][2][4] = {};  // of tile group, pair of gates, half
+      uint32_t b[2 * kTogether][2];
+#pragma unroll
+      for (int k = 0; k < 2 * kTogether; ++k) {
+        if (k0 + k >= L::kKTiles) continue;
+        read_states(h_before + (k0 + k) * kTileWords * 4, at.lane, b[k]);
+      }
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+          const int tile = k0 + side * kTogether + k;
+          if (tile >= L::kKTiles) continue;
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            weights.multiply(sum[side][i / 2][i % 2], tile * 4 + i, b[side * kTogether + k]);
+          }
+        }
+      }
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        if (k0 + side * kTogether >= L::kKTiles) continue;
+#pragma unroll
+        for (int g = 0; g < 4; ++g) {
+          const float* const high = sum[side][g / 2][0] + g % 2 * 2;
+          const float* const low = sum[side][g / 2][1] + g % 2 * 2;
+          gates[g] += (low[0] + low[1]) + (high[0] + high[1]);
+        }
+      }
+    }
+
+    wait_copy_groups<kStages - 1>();
+    const float scale = inverse * (t == 0 ? h0_power.inverse : 1.0f / kStateScale);
+    const bool within = !F::kLengths || t < length;
+    float4 input;
+    if constexpr (F::kScalarInput) {
+      const float x = shared.stage[stage].x[tid];
+      input = make_float4(fmaf(input_weight[0], x, bias[0]), fmaf(input_weight[1], x, bias[1]),
+                          fmaf(input_weight[2], x, bias[2]), fmaf(input_weight[3], x, bias[3]));
+    } else {
+      input = shared.stage[stage].projected[tid];
+    }
+    float4 gate;
+    gate.x = sigmoid(fmaf(gates[0], scale, input.x));
+    gate.y = sigmoid(fmaf(gates[1], scale, input.y));
+    gate.z = hyperbolic_tangent(fmaf(gates[2], scale, input.z));
+    gate.w = sigmoid(fmaf(gates[3], scale, input.w));
+    c = within ? fmaf(gate.y, c, gate.x * gate.z) : 0.0f;
+    const float h = within ? gate.w * hyperbolic_tangent(c) : 0.0f;
+    if (t + 1 < steps) send(t + 1, h * kStateScale);
+    if (at.there) {
+      const int64_t position = at.where + t * step_stride;
+      a.h[position] = h;
+      a.c[position] = c;
+      if (a.gates) reinterpret_cast<float4*>(a.gates)[position] = gate;
+    }
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+  }
+  states.finish();
+}
+
+}  // namespace hdetach::cuda

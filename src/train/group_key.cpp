@@ -1,0 +1,19 @@
+#include "train/group_key.h"
+
+#include <fmt/core.h>
+
+namespace hdetach::train {
+
+std::string group_key(const Config& config) {
+  std::string key = config.task;
+  const char* const shared[] = {"data",   "delay", "symbols", "encoding",   "hidden",
+                                "layers", "batch", "path",    "valid-size", "device"};
+  for (const char* name : shared) {
+    if (const Field* field = find_field(config.task, name)) {
+      key += fmt::format(" {}={}", name, text(config, *field));
+    }
+  }
+  return key;
+}
+
+}  // namespace hdetach::train

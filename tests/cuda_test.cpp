@@ -1,0 +1,109 @@
+// What is particular to CUDA tensors: which kernel they get, where the results lie, what is
+// refused. Values, gradients and bits are the business of the parity, method, gradient and sequence
+// tests, which run every kernel of this machine.
+#include <c10/util/Exception.h>
+
+#include <iostream>
+
+#include "tests/cases.h"
+
+namespace hdetach::test {
+namespace {
+
+class Cuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda_present()) GTEST_SKIP() << "no CUDA device: GPU kernels are NOT tested here";
+  }
+};
+
+const Case kSmall{"small", 5, 3, 2, 20, Scales::kSteps};
+
+std::string forward_kernel(const Problem& p) {
+  call(p, p.args);
+  return last_forward().kernel;
+}
+
+std::string message_of(const Problem& p) {
+  try {
+    call(p, p.args);
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+  return "";
+}
+
+TEST_F(Cuda, IsTested) {
+  const std::vector<std::string> tested = testable_kernels();
+  const size_t all = cases().size() + cuda_cases().size();
+  for (const std::string kernel : {"cuda-resident", "cuda-steps"}) {
+    const bool found = std::find(tested.begin(), tested.end(), kernel) != tested.end();
+    ASSERT_TRUE(found) << kernel << " cannot run on this GPU";
+    const size_t taken = cases_for(kernel).size();
+    std::cout << kernel << " takes " << taken << " of " << all << " cases\n";
+    EXPECT_GE(taken, kernel == "cuda-steps" ? all : cases().size() / 2);  // steps take any size
+  }
+}
+
+TEST_F(Cuda, TheKernelThatRunsIsTheOneAnnounced) {
+  for (const Case& c : cases_for("cuda-steps")) {
+    SCOPED_TRACE(c.name);
+    const Problem p = make_problem(c).to(at::Device(at::kCUDA));
+    const std::string announced = cuda_kernel_for(c.steps, c.batch, c.input, c.hidden);
+    EXPECT_TRUE(on_cuda(announced)) << announced;
+    run(p);
+    EXPECT_EQ(last_forward().kernel, announced);
+    EXPECT_EQ(last_backward().kernel, announced);
+  }
+}
+
+TEST_F(Cuda, AForcedKernelAppliesToItsDeviceAlone) {
+  const Problem cpu = make_problem(kSmall), gpu = cpu.to(at::Device(at::kCUDA));
+  const std::string of_cpu = forward_kernel(cpu), of_gpu = forward_kernel(gpu);
+  {
+    const ForcedKernel forced("cpu-generic");
+    EXPECT_EQ(forward_kernel(cpu), "cpu-generic");
+    EXPECT_EQ(forward_kernel(gpu), of_gpu);
+  }
+  {
+    const ForcedKernel forced("cuda-steps");
+    EXPECT_EQ(forward_kernel(cpu), of_cpu);
+    EXPECT_EQ(forward_kernel(gpu), "cuda-steps");
+  }
+  const ForcedKernel forced("reference");
+  EXPECT_EQ(forward_kernel(cpu), "reference");
+  EXPECT_EQ(forward_kernel(gpu), "reference");
+}
+
+TEST_F(Cuda, Float64TakesTheReference) {
+  const Problem p = make_problem(kSmall).to(at::kDouble).to(at::Device(at::kCUDA));
+  EXPECT_EQ(forward_kernel(p), "reference");
+}
+
+TEST_F(Cuda, ResultsLieWhereTheInputsDo) {
+  const Problem p = make_problem(kSmall).to(at::Device(at::kCUDA));
+  const Tensors leaves = make_leaves(p);
+  const auto [h, c] = call(p, leaves);
+  EXPECT_EQ(h.device(), p.args[0].device());
+  EXPECT_EQ(c.device(), p.args[0].device());
+  for (const Tensor& grad : gradients(p, h, c, leaves)) {
+    EXPECT_EQ(grad.device(), p.args[0].device());
+  }
+}
+
+TEST_F(Cuda, RefusesTensorsOfTwoDevices) {
+  const Problem cpu = make_problem(kSmall), gpu = cpu.to(at::Device(at::kCUDA));
+  ASSERT_EQ(message_of(gpu), "");
+  for (int i = 1; i < kArgs; ++i) {
+    Problem mixed = gpu;
+    mixed.args[i] = cpu.args[i];
+    const std::string wanted = std::string("[lstm] ") + kArgNames[i] + " is on cpu";
+    EXPECT_EQ(message_of(mixed).rfind(wanted, 0), 0u) << message_of(mixed);
+  }
+  Problem mixed = gpu;
+  mixed.h_scale = cpu.h_scale;
+  EXPECT_EQ(message_of(mixed).rfind("[lstm] h_scale is on cpu", 0), 0u) << message_of(mixed);
+}
+
+}  // namespace
+}  // namespace hdetach::test
