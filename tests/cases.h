@@ -199,11 +199,16 @@ inline std::string test_name(const std::string& name) {
 // large cancellation each stays within some units of the last place: 6e-8 or 1.1e-16.
 inline double tolerance(const Tensor& t) { return t.scalar_type() == at::kDouble ? 1e-13 : 2e-6; }
 
-inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what) {
+inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what,
+                         double allowed) {
   ASSERT_EQ(got.sizes(), want.sizes()) << what;
   // Written so that NaN fails.
-  EXPECT_TRUE(relative_error(got, want) <= tolerance(got))
+  EXPECT_TRUE(relative_error(got, want) <= allowed)
       << what << " is off by " << relative_error(got, want);
+}
+
+inline void expect_close(const Tensor& got, const Tensor& want, const std::string& what) {
+  expect_close(got, want, what, tolerance(got));
 }
 
 inline void expect_close(const Outcome& got, const Outcome& want) {

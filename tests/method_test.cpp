@@ -40,12 +40,15 @@ TEST_P(Method, Detach0IsTorchsLstm) {
   Problem ours = p;
   ours.dc = at::zeros_like(p.dc);
   ours.dc[-1] = p.dc[-1];
+  // cuDNN's float32 LSTM is up to 4.1e-6 off on an H200, where our kernels stay below 2e-7.
+  const bool cudnn = p.dh.is_cuda() && p.dh.scalar_type() == at::kFloat;
+  const double allowed = cudnn ? 1e-5 : tolerance(p.dh);
   for (const bool ones : {false, true}) {
     if (ones) ours.h_scale = ours.c_scale = at::ones({c.steps}, p.dh.options());
     const Outcome got = run(ours);
-    expect_close(got.h, h, "h");
-    expect_close(got.c[-1], last_c, "c");
-    for (int i = 0; i < kArgs; ++i) expect_close(got.grads[i], want[i], kArgNames[i]);
+    expect_close(got.h, h, "h", allowed);
+    expect_close(got.c[-1], last_c, "c", allowed);
+    for (int i = 0; i < kArgs; ++i) expect_close(got.grads[i], want[i], kArgNames[i], allowed);
   }
 }
 

@@ -112,6 +112,12 @@ void add_kernel(const Kernel* kernel);
 // there is none.
 const Kernel* best_kernel(Device device, const LstmShape& shape);
 
+// The kernel for a call: the one that the environment variable HDETACH_KERNEL names, if it is for
+// this device, else the best. Null means the reference, which was named or is all there is. Throws
+// std::runtime_error when the variable names none, or one that cannot run here or on this shape.
+const Kernel* choose_kernel(Device device, const LstmShape& shape);
+constexpr const char* kReferenceName = "reference";
+
 // For kernels that take any shape.
 inline const char* any_shape(const LstmShape&) { return nullptr; }
 

@@ -1,5 +1,8 @@
 // The table of kernels, best first.
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/cpu/kernels.h"
 #ifdef HDETACH_WITH_CUDA
@@ -13,8 +16,7 @@ namespace {
 const Kernel* const kTable[] = {
 #if defined(__x86_64__)
     // AMX after AVX-512: six bf16 products make one float product, and what that saves on an
-    // Emerald
-    // Rapids the splitting spends (docs/kernels.md).
+    // Emerald Rapids the splitting spends (docs/kernels.md).
     &kCpuAvx512,    &kCpuAmx,    &kCpuAvx2,
 #endif
     &kCpuGeneric,
@@ -48,6 +50,29 @@ const Kernel* best_kernel(Device device, const LstmShape& shape) {
     }
   }
   return nullptr;
+}
+
+const Kernel* choose_kernel(Device device, const LstmShape& shape) {
+  const char* const forced = std::getenv("HDETACH_KERNEL");
+  if (forced == nullptr || *forced == '\0') return best_kernel(device, shape);
+  if (std::strcmp(forced, kReferenceName) == 0) return nullptr;
+  const std::string named = std::string("HDETACH_KERNEL is '") + forced + "', which ";
+  const Kernel* const kernel = find_kernel(forced);
+  if (kernel == nullptr) {
+    std::string names;
+    for (const Kernel* known : kTable) names += std::string(known->name) + ", ";
+    throw std::runtime_error(named + "names no kernel; the kernels are: " + names + kReferenceName +
+                             ".");
+  }
+  if (kernel->device != device) return best_kernel(device, shape);
+  if (const char* reason = kernel->unavailable()) {
+    throw std::runtime_error(named + "cannot run here: " + reason + ".");
+  }
+  if (const char* reason = kernel->unsuited(shape)) {
+    throw std::runtime_error(named + "does not take H=" + std::to_string(shape.hidden) + ": " +
+                             reason + ".");
+  }
+  return kernel;
 }
 
 }  // namespace hdetach

@@ -7,9 +7,8 @@
 
 namespace hdetach {
 
-// The kernel for float32 tensors of this shape on this device; null means the reference. Throws
-// when HDETACH_KERNEL names none, or one for this device that cannot run here or on this shape.
-const Kernel* choose_kernel(Device device, const LstmShape& shape);
+// choose_kernel() for float32 tensors; throws c10::Error.
+const Kernel* kernel_of_call(Device device, const LstmShape& shape);
 
 void record_forward(const char* kernel);
 // The count is an int64 of the kernel's device, undefined when nobody counted.

@@ -245,7 +245,7 @@ std::tuple<at::Tensor, at::Tensor> lstm_impl(
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale, const OptionalTensor& lengths) {
   const LstmInputs in = check_lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
-  const Kernel* kernel = choose_kernel(kernel_device(in.x), shape_of(in));
+  const Kernel* kernel = kernel_of_call(kernel_device(in.x), shape_of(in));
   if (kernel == nullptr || in.x.scalar_type() != at::kFloat) {
     record_forward(nullptr);
     return lstm_reference(in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,

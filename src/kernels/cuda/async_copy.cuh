@@ -6,10 +6,11 @@
 
 namespace hdetach::cuda {
 
-// Copies kBytes (4, 8 or 16, both sides aligned to it): `bytes` of them, zeros for the rest.
+// Copies kBytes (4, 8 or 16, both sides aligned to it), or writes zeros when `wanted` is false.
 template <int kBytes>
-__device__ __forceinline__ void copy_async_bytes(void* shared, const void* global, int bytes) {
+__device__ __forceinline__ void copy_async(void* shared, const void* global, bool wanted = true) {
   const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  const int bytes = wanted ? kBytes : 0;
   if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
                  : "memory");
@@ -18,12 +19,6 @@ __device__ __forceinline__ void copy_async_bytes(void* shared, const void* globa
                  "n"(kBytes), "r"(bytes)
                  : "memory");
   }
-}
-
-// Copies kBytes, or writes zeros when `wanted` is false.
-template <int kBytes>
-__device__ __forceinline__ void copy_async(void* shared, const void* global, bool wanted = true) {
-  copy_async_bytes<kBytes>(shared, global, wanted ? kBytes : 0);
 }
 
 __device__ __forceinline__ void close_copy_group() {

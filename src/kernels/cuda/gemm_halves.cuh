@@ -16,23 +16,6 @@
 
 namespace hdetach::cuda {
 
-// The power of two that brings `largest` into [2^p, 2^(p+1)), and at most 2^111, so that the
-// inverse of a product of two scales is a normal number.
-__device__ __forceinline__ float scale_to_power(float largest, uint32_t p) {
-  const uint32_t exponent = __float_as_uint(largest) >> 23;
-  return __uint_as_float(min(254u + p - exponent, 238u) << 23);
-}
-__device__ __forceinline__ float inverse_power(float scale) {
-  return __uint_as_float((254u << 23) - __float_as_uint(scale));
-}
-
-__device__ __forceinline__ HalfPairs split_scaled(float first, float second, float scale) {
-  const __half2 high = __floats2half2_rn(first * scale, second * scale);
-  const float2 back = __half22float2(high);
-  const __half2 low = __floats2half2_rn(fmaf(first, scale, -back.x), fmaf(second, scale, -back.y));
-  return {*reinterpret_cast<const uint32_t*>(&high), *reinterpret_cast<const uint32_t*>(&low)};
-}
-
 __device__ __forceinline__ void load_transposed(uint32_t (&out)[4], uint32_t shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -60,7 +43,8 @@ struct HalfPlanes {
   }
   static __device__ __forceinline__ void store_quad(char* tile, int k, int column, float4 v,
                                                     float scale) {
-    const HalfPairs first = split_scaled(v.x, v.y, scale), second = split_scaled(v.z, v.w, scale);
+    const HalfPairs first = split_f16(v.x * scale, v.y * scale),
+                    second = split_f16(v.z * scale, v.w * scale);
     char* to = tile + k * kStride + 2 * column;
     *reinterpret_cast<uint2*>(to) = {first.high, second.high};
     *reinterpret_cast<uint2*>(to + kPlane) = {first.low, second.low};

@@ -24,13 +24,6 @@ namespace hdetach::cuda {
 
 constexpr int kTileK = 32;
 
-// mma.cuh's split_tf32 truncates, which makes every product too small. Rounding to nearest instead
-// leaves errors of either sign, which cancel over a sum.
-__device__ __forceinline__ Tf32Pair split_tf32_nearest(float x) {
-  const uint32_t high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-  return {high, __float_as_uint(x - __uint_as_float(high))};
-}
-
 // Four floats of a line, `valid` of them (0 to 4) from memory and the others zero. `aligned`: all
 // such quads start at 16 bytes and are whole or absent.
 __device__ __forceinline__ void copy_quad(float* to, const float* from, int valid, bool aligned) {
@@ -221,7 +214,7 @@ __device__ __forceinline__ void multiply_add(Accumulators<kTilesM, kTilesN>& sum
   for (int j = 0; j < kTilesN; ++j) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      const Tf32Pair pair = split_tf32_nearest(b.value[j][v]);
+      const Tf32Pair pair = split_tf32(b.value[j][v]);
       b_high[j][v] = pair.high;
       b_low[j][v] = pair.low;
     }
@@ -231,7 +224,7 @@ __device__ __forceinline__ void multiply_add(Accumulators<kTilesM, kTilesN>& sum
     uint32_t a_high[4], a_low[4];
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      const Tf32Pair pair = split_tf32_nearest(a.value[i][v]);
+      const Tf32Pair pair = split_tf32(a.value[i][v]);
       a_high[v] = pair.high;
       a_low[v] = pair.low;
     }

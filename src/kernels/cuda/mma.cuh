@@ -31,6 +31,16 @@ __device__ __forceinline__ void mma_tf32(float (&d)[4], const uint32_t (&a)[4], 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// The power of two that brings `largest` into [2^p, 2^(p+1)), and at most 2^111, so that the
+// inverse of a product of two scales is a normal number.
+__device__ __forceinline__ float scale_to_power(float largest, uint32_t p) {
+  const uint32_t exponent = __float_as_uint(largest) >> 23;
+  return __uint_as_float(min(254u + p - exponent, 238u) << 23);
+}
+__device__ __forceinline__ float inverse_power(float scale) {
+  return __uint_as_float((254u << 23) - __float_as_uint(scale));
+}
+
 // Two floats as two pairs of halves, x = high + low to 2^-24 of x, as long as x lies in half's
 // range: the caller scales by a power of two.
 struct HalfPairs {
@@ -43,14 +53,14 @@ __device__ __forceinline__ HalfPairs split_f16(float first, float second) {
   return {*reinterpret_cast<const uint32_t*>(&high), *reinterpret_cast<const uint32_t*>(&low)};
 }
 
-// A float as two tf32, any range. The tensor core ignores the last 13 bits of what it reads, so
-// high is a truncation and low the exact rest, whose own truncation leaves an error of 2^-21 at
-// most. high*high + high*low + low*high is the product.
+// A float as two tf32, any range: high*high + high*low + low*high is the product. The tensor core
+// ignores the last 13 bits of what it reads; high is rounded to nearest, since truncation would
+// make every product too small, and low, the exact rest, loses 2^-22 of x at most.
 struct Tf32Pair {
   uint32_t high, low;
 };
 __device__ __forceinline__ Tf32Pair split_tf32(float x) {
-  const uint32_t high = __float_as_uint(x) & 0xffffe000u;
+  const uint32_t high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
   return {high, __float_as_uint(x - __uint_as_float(high))};
 }
 

@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kGradientThreads, 1) multiply(WeightProduct p)
       scaled[e] = held.extra[e] * scale;
     }
     ExtraPlanes::store_pair(stages + stage * kStageBytes + 2 * Planes::kBytes, lane, 2 * warp,
-                            split_scaled(scaled[0], scaled[1], 1.0f));
+                            split_f16(scaled[0], scaled[1]));
     if (lane == 0) extra_inverse[stage][warp] = inverse;
   };
   const auto scale_of_h = [&](int tile) {

@@ -30,14 +30,12 @@ const char* unsuited(const LstmShape& shape) {
   return find_size(shape) ? nullptr : "it holds at most 256 units";
 }
 
-bool scalar_input(const LstmShape& shape) { return shape.input == 1; }
-
 int64_t gate_bytes(const LstmShape& shape) {
   return shape.replicas * shape.steps * shape.batch * shape.hidden * 4 * sizeof(float);
 }
 
 size_t forward_workspace(const LstmShape& shape, int) {
-  return scalar_input(shape) ? 0 : gate_bytes(shape);
+  return shape.input == 1 ? 0 : gate_bytes(shape);
 }
 
 size_t backward_workspace(const LstmShape& shape, int) {
@@ -45,12 +43,14 @@ size_t backward_workspace(const LstmShape& shape, int) {
 }
 
 void forward(const ForwardArgs& args) {
+  const ResidentSize& size = *find_size(args.shape);
+  const int64_t inputs = args.shape.input;
   float* projected = nullptr;
-  if (!scalar_input(args.shape)) {
+  if (inputs > size.inputs || (inputs > 1 && args.lengths)) {
     projected = args.gates ? args.gates : static_cast<float*>(args.workspace);
     project_inputs(args, projected);
   }
-  find_size(args.shape)->forward({args, projected});
+  size.forward({args, projected});
 }
 
 void backward(const BackwardArgs& args) {

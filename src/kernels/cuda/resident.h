@@ -6,10 +6,10 @@
 
 namespace hdetach::cuda {
 
-// Inputs are projected (gemm.h), or a single number a step that the sweep multiplies itself.
+// Inputs are projected (gemm.h), or few enough for the sweep to multiply them itself.
 struct ForwardSweep {
   ForwardArgs args;
-  const float* projected;  // [replicas, T, B, H, 4], may be args.gates; null: x is [T, B, 1]
+  const float* projected;  // [replicas, T, B, H, 4], may be args.gates; null: not projected
 };
 
 struct BackwardSweep {
@@ -20,6 +20,7 @@ struct BackwardSweep {
 // A width that was compiled.
 struct ResidentSize {
   int hidden;  // at most
+  int inputs;  // at most so many need not be projected
   void (*forward)(const ForwardSweep&);
   void (*backward)(const BackwardSweep&);
 };

@@ -70,13 +70,13 @@ template <class F, class Place>
 __device__ float load_backward(typename F::Weights& weights, typename F::Shared& shared,
                                const float* w_hh, const Place& at, int hidden) {
   using L = typename F::L;
-  const PowerOfTwo power = scale_of<L>(w_hh, 4 * hidden * hidden);
+  const float scale = scale_of_rows<L>(w_hh, at.rank, hidden);
   weights.fill(&shared.weights[0][threadIdx.x], L::kThreads, [&](int tile, uint32_t(&a)[4]) {
     const int to = (tile / F::kLocal * L::kWarps + at.warp) * kUnits + at.group;
     const int from = at.rank * L::kWarps * kUnits + tile % F::kLocal * 4 + at.quad;
     const auto weight = [&](int gate) {
       return to < hidden && from < hidden
-                 ? w_hh[static_cast<int64_t>(gate * hidden + from) * hidden + to] * power.scale
+                 ? w_hh[static_cast<int64_t>(gate * hidden + from) * hidden + to] * scale
                  : 0.0f;
     };
 #pragma unroll
@@ -86,7 +86,7 @@ __device__ float load_backward(typename F::Weights& weights, typename F::Shared&
       a[2 * i + 1] = split.low;
     }
   });
-  return power.inverse;
+  return inverse_power(scale);
 }
 
 template <class F>
@@ -156,19 +156,19 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
   // Hands on this step's gate gradients: dh of the step before, by parts, goes to whom it belongs.
   const auto send_product = [&](const float4& d) {
     auto& operand = shared.operand[exchanges & 1];
-    const PowerOfTwo power = scale_to_half(
-        most_of_row(fmaxf(fmaxf(fabsf(d.x), fabsf(d.y)), fmaxf(fabsf(d.z), fabsf(d.w)))));
-    const HalfPairs first = split_f16(d.x * power.scale, d.y * power.scale);
-    const HalfPairs second = split_f16(d.z * power.scale, d.w * power.scale);
+    const float most = fmaxf(fmaxf(fabsf(d.x), fabsf(d.y)), fmaxf(fabsf(d.z), fabsf(d.w)));
+    const float scale = scale_to_power(most_of_row(most), kHalfPower);
+    const HalfPairs first = split_f16(d.x * scale, d.y * scale);
+    const HalfPairs second = split_f16(d.z * scale, d.w * scale);
     uint32_t* const to = operand.gradients[at.warp * 2 + at.group / 4];
     *reinterpret_cast<uint4*>(to + gradient_word(at.group % 4, at.quad)) =
         make_uint4(first.high, second.high, first.low, second.low);
-    if (at.group == 0) operand.inverse[at.warp][at.quad] = power.inverse;
+    if (at.group == 0) operand.inverse[at.warp][at.quad] = inverse_power(scale);
     __syncthreads();
     float part[L::kCluster] = {};
 #pragma unroll
     for (int w = 0; w < L::kWarps; ++w) {
-      const float scale = operand.inverse[w][at.quad];
+      const float unscale = operand.inverse[w][at.quad];
       uint32_t b[2][2];
       read_gradients(operand.gradients[2 * w], at.lane, b[0]);
       read_gradients(operand.gradients[2 * w + 1], at.lane, b[1]);
@@ -177,12 +177,13 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
         float sum[4] = {};
         weights.multiply(sum, rank * F::kLocal + 2 * w, b[0]);
         weights.multiply(sum, rank * F::kLocal + 2 * w + 1, b[1]);
-        part[rank] = fmaf(scale, (sum[2] + sum[3]) + (sum[0] + sum[1]), part[rank]);
+        part[rank] = fmaf(unscale, (sum[2] + sum[3]) + (sum[0] + sum[1]), part[rank]);
       }
     }
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) {
-      parts.send(exchanges, rank, at.rank * 32 + at.lane, __float_as_uint(part[rank]));
+      // Every block has its own scale of w_hh.
+      parts.send(exchanges, rank, at.rank * 32 + at.lane, __float_as_uint(part[rank] * inverse));
     }
   };
 
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) total += mine[rank * 32 + at.lane];
     // A detached row takes nothing, not even a NaN.
-    return h_scale != 0.0f ? h_scale * inverse * total : 0.0f;
+    return h_scale != 0.0f ? h_scale * total : 0.0f;
   };
 
   int slot = 0;

@@ -12,10 +12,14 @@ namespace hdetach::cuda {
 
 constexpr float kStateScale = 32768.0f;  // of h in halves: |h| < 1
 
-template <class L_, bool kScalarInput_, bool kLengths_>
+// kInputs: so many inputs at most are multiplied with w_ih here, in the time that h travels; 0
+// means that they come projected. Lengths go with projected inputs or a single one.
+template <class L_, int kInputs_, bool kLengths_>
 struct Forward {
   using L = L_;
-  static constexpr bool kScalarInput = kScalarInput_, kLengths = kLengths_;
+  static constexpr int kInputs = kInputs_;
+  static constexpr bool kLengths = kLengths_;
+  static_assert(kInputs <= 1 || !kLengths, "a lane copies inputs of any row");
   // Tile ((k * 2 + pair) * 2 + half): rows are gates (i, f) or (g, o) of the warp's units, columns
   // the 16 units of k tile k, half 0 the high ones.
   static constexpr int kTiles = 4 * L::kKTiles;
@@ -26,10 +30,10 @@ struct Forward {
     uint4 weights[Weights::kShared > 0 ? Weights::kShared : 1][L::kThreads];
     char states[(States::kSharedBytes + 15) / 16 * 16];
   };
-  // Inputs on their way. A thread reads only what it copied itself.
+  // Inputs on their way. A thread reads what it copied itself, or its warp.
   struct Stage {
-    float4 projected[kScalarInput ? 1 : L::kThreads];
-    float x[kScalarInput ? L::kThreads : 1];
+    float4 projected[kInputs == 0 ? L::kThreads : 1];
+    float x[L::kWarps][kRows][kInputs == 0 ? 1 : (kInputs + 3) / 4 * 4];
   };
   static constexpr int kFitting = (L::kSharedLimit - sizeof(Fixed)) / sizeof(Stage);
   static constexpr int kStages = kFitting < 4 ? kFitting : 4;
@@ -56,7 +60,7 @@ __device__ __forceinline__ void read_states(const char* tile, int lane, uint32_t
 template <class F, class Place>
 __device__ float load_forward(typename F::Weights& weights, typename F::Shared& shared,
                               const float* w_hh, const Place& at, int hidden) {
-  const PowerOfTwo power = scale_of<typename F::L>(w_hh, 4 * hidden * hidden);
+  const float scale = scale_of_rows<typename F::L>(w_hh, at.rank, hidden);
   weights.fill(&shared.weights[0][threadIdx.x], F::L::kThreads, [&](int tile, uint32_t(&a)[4]) {
     const int half = tile % 2, pair = tile / 2 % 2;
 #pragma unroll
@@ -65,11 +69,11 @@ __device__ float load_forward(typename F::Weights& weights, typename F::Shared& 
       const float* const row = w_hh + static_cast<int64_t>(gate * hidden + at.unit) * hidden;
       const float first = at.unit_there && k < hidden ? row[k] : 0.0f;
       const float second = at.unit_there && k + 1 < hidden ? row[k + 1] : 0.0f;
-      const HalfPairs split = split_f16(first * power.scale, second * power.scale);
+      const HalfPairs split = split_f16(first * scale, second * scale);
       a[i] = half == 0 ? split.high : split.low;
     }
   });
-  return power.inverse;
+  return inverse_power(scale);
 }
 
 template <class F>
@@ -87,13 +91,16 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
   const float inverse = load_forward<F>(
       weights, shared, a.weights.w_hh + static_cast<int64_t>(at.replica) * 4 * hidden * hidden, at,
       hidden);
-  float input_weight[4], bias[4];
-  if constexpr (F::kScalarInput) {
-    const int64_t first = static_cast<int64_t>(at.replica) * 4 * hidden;
+  const int inputs = a.shape.input;
+  float input_weight[F::kInputs + 1][4], bias[4];
+  if constexpr (F::kInputs > 0) {
 #pragma unroll
     for (int g = 0; g < 4; ++g) {
-      const int64_t r = first + g * hidden + at.unit;
-      input_weight[g] = at.unit_there ? a.weights.w_ih[r] : 0.0f;
+      const int64_t r = static_cast<int64_t>(at.replica) * 4 * hidden + g * hidden + at.unit;
+#pragma unroll
+      for (int i = 0; i < F::kInputs; ++i) {
+        input_weight[i][g] = at.unit_there && i < inputs ? a.weights.w_ih[r * inputs + i] : 0.0f;
+      }
       bias[g] = at.unit_there && a.weights.b_ih ? a.weights.b_ih[r] : 0.0f;
       if (at.unit_there && a.weights.b_hh) bias[g] += a.weights.b_hh[r];
     }
@@ -109,28 +116,75 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
   for (int k = at.group; at.row_there && a.h0 && k < hidden; k += 8) {
     most = fmaxf(most, fabsf(a.h0[at.line * hidden + k]));
   }
-  const PowerOfTwo h0_power = scale_to_half(most_of_row(most));
+  const float h0_scale = scale_to_power(most_of_row(most), kHalfPower);
 
-  const float* from;  // what is copied next
-  if (F::kScalarInput) {
-    from = a.x + (at.there ? at.replica * a.shape.steps * batch + at.row : 0);
-  } else {
-    from = sweep.projected + 4 * at.where;
+  // What is copied next: a thread's own projected inputs, or the (row, input) pairs of a warp,
+  // dealt out to its lanes.
+  constexpr int kPairs = kRows * F::kInputs, kCopies = F::kInputs == 0 ? 1 : (kPairs + 31) / 32;
+  const float* from[kCopies];
+  bool wanted[kCopies];
+  float* to[kCopies];  // in the first stage
+  const int64_t from_stride = F::kInputs == 0 ? 4 * step_stride : batch * inputs;
+#pragma unroll
+  for (int i = 0; i < kCopies; ++i) {
+    if constexpr (F::kInputs == 0) {
+      from[i] = sweep.projected + 4 * at.where;
+      wanted[i] = at.there;
+      to[i] = &shared.stage[0].projected[tid].x;
+    } else {
+      const int pair = at.lane + 32 * i, which = pair / F::kInputs, input = pair % F::kInputs;
+      const int row = at.row - at.quad + which;
+      wanted[i] = pair < kPairs && row < batch && input < inputs;
+      from[i] =
+          a.x + (wanted[i]
+                     ? (static_cast<int64_t>(at.replica) * steps * batch + row) * inputs + input
+                     : 0);
+      to[i] = &shared.stage[0].x[at.warp][pair < kPairs ? which : 0][pair < kPairs ? input : 0];
+    }
   }
-  const int64_t from_stride = F::kScalarInput ? batch : 4 * step_stride;
   const auto copy_input = [&](int t, int stage) {
     if (t < steps) {
-      const bool wanted = at.there && (!F::kLengths || t < length);
-      if constexpr (F::kScalarInput) {
-        copy_async<4>(&shared.stage[stage].x[tid], from, wanted);
-      } else {
-        copy_async<16>(&shared.stage[stage].projected[tid], from, wanted);
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        char* const there = reinterpret_cast<char*>(to[i]) + stage * sizeof(typename F::Stage);
+        const bool now = wanted[i] && (!F::kLengths || F::kInputs == 1 || t < length);
+        if constexpr (F::kInputs == 0) {
+          copy_async<16>(there, from[i], now);
+        } else if (now) {
+          copy_async<4>(there, from[i]);
+        }
+        from[i] += from_stride;
       }
-      from += from_stride;
     }
     close_copy_group();
   };
+  if constexpr (F::kInputs > 0) {
+    for (int i = at.lane;
+         i < kStages * kRows * static_cast<int>(sizeof(shared.stage[0].x[0][0]) / 4); i += 32) {
+      constexpr int kWidth = sizeof(shared.stage[0].x[0][0]) / 4;
+      shared.stage[i / (kRows * kWidth)].x[at.warp][i / kWidth % kRows][i % kWidth] = 0.0f;
+    }
+    __syncwarp();
+  }
   for (int t = 0; t < kStages - 1; ++t) copy_input(t, t);
+  const auto input_of = [&](int stage) {
+    wait_copy_groups<kStages - 2>();
+    if constexpr (F::kInputs == 0) {
+      return shared.stage[stage].projected[tid];
+    } else {
+      __syncwarp();
+      const float* const x = shared.stage[stage].x[at.warp][at.quad];
+      float4 sum = make_float4(bias[0], bias[1], bias[2], bias[3]);
+#pragma unroll
+      for (int i = 0; i < F::kInputs; ++i) {
+        sum.x = fmaf(input_weight[i][0], x[i], sum.x);
+        sum.y = fmaf(input_weight[i][1], x[i], sum.y);
+        sum.z = fmaf(input_weight[i][2], x[i], sum.z);
+        sum.w = fmaf(input_weight[i][3], x[i], sum.w);
+      }
+      return sum;
+    }
+  };
 
   typename F::States states(shared.states, 0, tid == 0);
   // The halves of units 2j and 2j + 1 make a word: the even one's thread writes the high halves,
@@ -149,9 +203,10 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) states.send(count, rank, word, halves);
   };
-  send(0, h0 * h0_power.scale);
+  send(0, h0 * h0_scale);
 
   int stage = 0;
+  float4 input = input_of(0);
   for (int t = 0; t < steps; ++t) {
     const char* const h_before = states.receive(t);
     copy_input(t + kStages - 1, stage == 0 ? kStages - 1 : stage - 1);
@@ -193,17 +248,9 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
       }
     }
 
-    wait_copy_groups<kStages - 1>();
-    const float scale = inverse * (t == 0 ? h0_power.inverse : 1.0f / kStateScale);
-    const bool within = !F::kLengths || t < length;
-    float4 input;
-    if constexpr (F::kScalarInput) {
-      const float x = shared.stage[stage].x[tid];
-      input = make_float4(fmaf(input_weight[0], x, bias[0]), fmaf(input_weight[1], x, bias[1]),
-                          fmaf(input_weight[2], x, bias[2]), fmaf(input_weight[3], x, bias[3]));
-    } else {
-      input = shared.stage[stage].projected[tid];
-    }
+    const float scale = inverse * (t == 0 ? inverse_power(h0_scale) : 1.0f / kStateScale);
+    // Padding must stay zero, or an infinite input would make it NaN and, by the product, all else.
+    const bool within = at.there && (!F::kLengths || t < length);
     float4 gate;
     gate.x = sigmoid(fmaf(gates[0], scale, input.x));
     gate.y = sigmoid(fmaf(gates[1], scale, input.y));
@@ -219,6 +266,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
       if (a.gates) reinterpret_cast<float4*>(a.gates)[position] = gate;
     }
     stage = stage + 1 == kStages ? 0 : stage + 1;
+    input = input_of(stage);  // of the step to come
   }
   states.finish();
 }

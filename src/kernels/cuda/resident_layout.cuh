@@ -63,15 +63,7 @@ struct Place {
   }
 };
 
-// The power of two that brings `most` into [2^14, 2^15), and its inverse. Zero is left alone.
-struct PowerOfTwo {
-  float scale, inverse;
-};
-__device__ __forceinline__ PowerOfTwo scale_to_half(float most) {
-  const int exponent = (__float_as_uint(most) >> 23) & 255;
-  const int wanted = min(max(268 - exponent, 1), 253);
-  return {__uint_as_float(wanted << 23), __uint_as_float((254 - wanted) << 23)};
-}
+constexpr uint32_t kHalfPower = 14;  // the largest number of a kind is scaled to 2^14 .. 2^15
 
 __device__ __forceinline__ float most_of_row(float x) {  // over the lanes of one quad
 #pragma unroll
@@ -81,17 +73,33 @@ __device__ __forceinline__ float most_of_row(float x) {  // over the lanes of on
   return x;
 }
 
-// One power of two for all of w_hh, found by the whole block.
+// One power of two for the rows of w_hh that belong to the block's units, found by all its threads.
 template <class L>
-__device__ PowerOfTwo scale_of(const float* w_hh, int size) {
+__device__ float scale_of_rows(const float* w_hh, int rank, int hidden) {
   __shared__ int most_bits;
   if (threadIdx.x == 0) most_bits = 0;
+  const int first = rank * L::kWarps * kUnits;
+  const int rows = max(0, min(L::kWarps * kUnits, hidden - first)), size = rows * hidden;
+  const bool wide = hidden % 4 == 0 && reinterpret_cast<uintptr_t>(w_hh) % 16 == 0;
   float most = 0;
-  for (int i = threadIdx.x; i < size; i += L::kThreads) most = fmaxf(most, fabsf(w_hh[i]));
+  for (int gate = 0; gate < 4; ++gate) {
+    const float* const from = w_hh + static_cast<int64_t>(gate * hidden + first) * hidden;
+    if (wide) {
+      // Many loads under way at once: one after the other would take longer than a hundred steps.
+#pragma unroll 8
+      for (int i = threadIdx.x; i < size / 4; i += L::kThreads) {
+        const float4 w = reinterpret_cast<const float4*>(from)[i];
+        most = fmaxf(most, fmaxf(fmaxf(fabsf(w.x), fabsf(w.y)), fmaxf(fabsf(w.z), fabsf(w.w))));
+      }
+    } else {
+#pragma unroll 8
+      for (int i = threadIdx.x; i < size; i += L::kThreads) most = fmaxf(most, fabsf(from[i]));
+    }
+  }
   __syncthreads();
   atomicMax(&most_bits, __float_as_int(most));  // the bits of floats above zero keep their order
   __syncthreads();
-  return scale_to_half(__int_as_float(most_bits));
+  return scale_to_power(__int_as_float(most_bits), kHalfPower);
 }
 
 // The fragments of a warp's slice of w_hh: kTiles tiles of 4 registers. The first kKept are in

@@ -32,20 +32,22 @@ void launch(void (*kernel)(Sweep), const Sweep& sweep) {
   check(cudaLaunchKernelEx(&config, kernel, sweep), "the launch of a sweep");
 }
 
-template <class L, bool kLengths>
+template <class L, int kInputs, bool kLengths>
 void forward_with(const ForwardSweep& sweep) {
-  if (sweep.projected == nullptr) {
-    using F = Forward<L, true, kLengths>;
-    launch<F>(forward_sweep<F>, sweep);
-  } else {
-    using F = Forward<L, false, kLengths>;
-    launch<F>(forward_sweep<F>, sweep);
-  }
+  using F = Forward<L, kInputs, kLengths>;
+  launch<F>(forward_sweep<F>, sweep);
 }
 
-template <class L>
+template <class L, int kInputs>
 void forward_with(const ForwardSweep& sweep) {
-  sweep.args.lengths ? forward_with<L, true>(sweep) : forward_with<L, false>(sweep);
+  const bool lengths = sweep.args.lengths != nullptr;
+  if (sweep.projected != nullptr) {
+    lengths ? forward_with<L, 0, true>(sweep) : forward_with<L, 0, false>(sweep);
+  } else if (sweep.args.shape.input == 1) {
+    lengths ? forward_with<L, 1, true>(sweep) : forward_with<L, 1, false>(sweep);
+  } else if constexpr (kInputs > 1) {
+    forward_with<L, kInputs, false>(sweep);
+  }
 }
 
 template <class L, bool kPlain>
@@ -64,7 +66,8 @@ void backward_with(const BackwardSweep& sweep) {
 template <int kKTiles, int kWarps, int kCluster>
 ResidentSize resident_size() {
   using L = Layout<kKTiles, kWarps, kCluster>;
-  return {kKTiles * 16, forward_with<L>, backward_with<L>};
+  constexpr int kInputs = kKTiles <= 8 ? 12 : 1;  // wider ones lack the registers for w_ih
+  return {kKTiles * 16, kInputs, forward_with<L, kInputs>, backward_with<L>};
 }
 
 }  // namespace hdetach::cuda

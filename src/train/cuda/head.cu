@@ -8,10 +8,9 @@
 //
 // 3 * classes * H multiplications a row against 8 * H bytes: on an H200 the bytes are the limit up
 // to about ten classes. Sums: float32 within a block, double across blocks (optimiser.cu).
-#include <cuda_pipeline.h>
-
 #include <stdexcept>
 
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/check.h"
 #include "train/cuda/update.h"
 
@@ -59,10 +58,10 @@ __device__ void load_tile(const Head& head, int first, int unit, float* tile) {
       const bool there = first + row < head.rows && unit + u < head.hidden;
       const float* const from =
           head.h + (there ? static_cast<int64_t>(first + row) * head.hidden + unit + u : 0);
-      __pipeline_memcpy_async(tile + row * kStride + u, from, 16, there ? 0 : 16);
+      cuda::copy_async<16>(tile + row * kStride + u, from, there);
     }
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
+    cuda::close_copy_group();
+    cuda::wait_copy_groups<0>();
     return;
   }
   for (int i = threadIdx.x; i < kTileRows * kUnits; i += kThreads) {
