@@ -9,8 +9,8 @@
 // asked for.
 //
 // Limits: none in the sizes. 4H and H are padded to the tiles.
-// To be measured on copy300, mnist and caption, CUDA events, median of 20. The bounds of copy300:
-// 14 GFLOP in three products, 24 us at 60% of the 990 TFLOP/s of halves; 82 MB, 17 us at 4.8 TB/s.
+// Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300 80 us, mnist 150 us; what
+// bounds them is in docs/kernels.md.
 #include "kernels/cuda/weight_gradients.h"
 
 #include <algorithm>
