@@ -8,7 +8,7 @@
 //
 // Limits: none in the sizes; 16 byte copies where inputs are a multiple of four, else 4 byte ones.
 // Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300's projection 26 us, 2.5
-// TB/s; caption's 133 us, 41 TFLOP/s of float32.
+// TB/s; caption's 133 us, 40 TFLOP/s of float32.
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_tile.cuh"
