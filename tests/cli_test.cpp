@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/program.h"
+#include "tests/usage_errors.h"
 
 namespace {
 
@@ -53,9 +54,7 @@ TEST(Cli, VersionIsTheOneOfInfo) {
 }
 
 TEST(Cli, UsageErrorsNameTheFlagAndTheValue) {
-  const struct {
-    const char *arguments, *flag, *value;
-  } cases[] = {
+  hdetach::program::expect_usage_errors({
       {"nosuch", "nosuch", "nosuch"},
       {"--nosuch", "--nosuch", "--nosuch"},
       {"info --nosuch", "--nosuch", "--nosuch"},
@@ -74,15 +73,7 @@ TEST(Cli, UsageErrorsNameTheFlagAndTheValue) {
       {"bench --threads two", "--threads", "two"},
       {"bench --repeats 0", "--repeats", "0"},
       {"bench --repeats 1.5", "--repeats", "1.5"},
-  };
-  for (const auto& c : cases) {
-    const Result result = run(c.arguments);
-    EXPECT_EQ(result.exit_code, 2) << c.arguments << "\n" << result.err;
-    EXPECT_EQ(result.out, "") << c.arguments;
-    const std::string message = result.err.substr(0, result.err.find('\n'));
-    EXPECT_TRUE(contains(message, c.flag)) << c.arguments << ": " << message;
-    EXPECT_TRUE(contains(message, c.value)) << c.arguments << ": " << message;
-  }
+  });
 }
 
 TEST(Cli, AnUnknownKernelListsTheKernels) {

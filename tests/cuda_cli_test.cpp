@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/device.h"
 #include "tests/program.h"
+#include "tests/usage_errors.h"
 
 namespace {
 
@@ -23,23 +24,13 @@ TEST(CudaCli, HelpNamesTheDeviceAndItsCases) {
 }
 
 TEST(CudaCli, UsageErrorsNameTheFlagAndTheValue) {
-  const struct {
-    const char *arguments, *flag, *value;
-  } cases[] = {
+  hdetach::program::expect_usage_errors({
       {"bench --device tpu", "--device", "tpu"},
       {"bench --replicas 2", "--replicas", "--trainer"},
       {"bench --trainer --replicas 2", "--replicas", "2"},
       {"bench --trainer --replicas 0", "--replicas", "0"},
       {"bench --device cuda --kernel cpu-generic", "--kernel", "cpu-generic"},
-  };
-  for (const auto& c : cases) {
-    const Result result = run(c.arguments);
-    EXPECT_EQ(result.exit_code, 2) << c.arguments << "\n" << result.err;
-    EXPECT_EQ(result.out, "") << c.arguments;
-    const std::string message = result.err.substr(0, result.err.find('\n'));
-    EXPECT_TRUE(contains(message, c.flag)) << c.arguments << ": " << message;
-    EXPECT_TRUE(contains(message, c.value)) << c.arguments << ": " << message;
-  }
+  });
 }
 
 TEST(CudaCli, WithoutAGpuTheBenchSaysSo) {

@@ -13,6 +13,7 @@
 
 #include "program.h"
 #include "run_files.h"
+#include "stop_after.h"
 #include "train/cuda_group.h"
 #include "train/engine.h"
 #include "train/evaluate_on.h"
@@ -335,19 +336,10 @@ class CudaRun : public CudaTrainer {
     config_.updates_per_epoch = 7;
   }
 
-  struct StopAfter : train::Observer {
-    explicit StopAfter(int64_t update) : update(update) {}
-    void updated(const train::Progress& progress, const train::Update&) override {
-      if (progress.update >= update && update > 0) signal = SIGINT;
-    }
-    int64_t update;
-    volatile std::sig_atomic_t signal = 0;
-  };
-
   // Runs of seeds 1, 2, ... in folders name-1, name-2, ...
   std::vector<train::Outcome> run(const std::string& name, int64_t first, int64_t last,
                                   int64_t stop_after = 0) {
-    StopAfter observer(stop_after);
+    train::StopAfter observer(stop_after);
     std::vector<std::unique_ptr<train::RunFolder>> folders;
     std::vector<train::GroupMember> members;
     for (int64_t seed = first; seed <= last; ++seed) {

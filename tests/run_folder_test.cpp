@@ -16,6 +16,7 @@
 #include "formats/safetensors.h"
 #include "program.h"
 #include "run_files.h"
+#include "stop_after.h"
 #include "train/run.h"
 
 namespace {
@@ -39,20 +40,10 @@ class RunFolderTest : public testing::Test {
     config_.updates_per_epoch = 5;
   }
 
-  // Stops after the given update, as a signal would; 0 means never.
-  struct StopAfter : train::Observer {
-    explicit StopAfter(int64_t update) : update(update) {}
-    void updated(const train::Progress& progress, const train::Update&) override {
-      if (progress.update == update) signal = SIGINT;
-    }
-    int64_t update;
-    volatile std::sig_atomic_t signal = 0;
-  };
-
   std::optional<train::RunResult> run(const std::string& name, bool resume = false,
                                       int64_t stop_after = 0) {
     train::RunFolder folder(root_ / name);
-    StopAfter observer(stop_after);
+    train::StopAfter observer(stop_after);
     return train::run(config_, folder, {resume, "{}"}, observer, &observer.signal);
   }
 

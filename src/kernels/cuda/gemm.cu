@@ -12,6 +12,7 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_tile.cuh"
+#include "kernels/cuda/sizes.h"
 #include "kernels/cuda/weight_gradients.h"
 
 namespace hdetach::cuda {
@@ -228,8 +229,6 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
     }
   }
 }
-
-bool starts_at_16_bytes(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 unsigned parts(int total, int part) { return static_cast<unsigned>((total + part - 1) / part); }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/sizes.h"
 
 namespace hdetach::cuda {
 namespace {
@@ -28,10 +29,6 @@ const ResidentSize* find_size(const LstmShape& shape) {
 
 const char* unsuited(const LstmShape& shape) {
   return find_size(shape) ? nullptr : "it holds at most 256 units";
-}
-
-int64_t gate_bytes(const LstmShape& shape) {
-  return shape.replicas * shape.steps * shape.batch * shape.hidden * 4 * sizeof(float);
 }
 
 size_t forward_workspace(const LstmShape& shape, int) {

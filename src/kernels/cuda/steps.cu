@@ -15,14 +15,13 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/sizes.h"
 #include "kernels/cuda/step_kernels.cuh"
 
 namespace hdetach::cuda {
 namespace {
 
 constexpr int kBlocksWanted = 132, kLeastK = 64;
-
-int parts(int64_t total, int64_t part) { return static_cast<int>((total + part - 1) / part); }
 
 struct Grid {
   int row_tiles, column_tiles, cluster;
@@ -89,11 +88,6 @@ void backward_steps(const BackwardStep& step) {
   }
 }
 
-bool starts_at_16_bytes(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
-
-size_t gate_bytes(const LstmShape& s) {
-  return static_cast<size_t>(s.replicas * s.steps * s.batch * s.hidden) * 4 * sizeof(float);
-}
 size_t carry_bytes(const LstmShape& s) {  // rounded up, so that what follows is aligned
   return (static_cast<size_t>(s.replicas * s.batch * s.hidden) * sizeof(float) + 63) / 64 * 64;
 }

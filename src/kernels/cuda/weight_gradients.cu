@@ -18,6 +18,7 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/recurrent_weight_products.cuh"
+#include "kernels/cuda/sizes.h"
 #include "kernels/cuda/weight_products.cuh"
 
 namespace hdetach::cuda {
@@ -25,8 +26,6 @@ namespace {
 
 constexpr int kBlocksWanted = 132;
 constexpr int kLeastSum = 128;  // a block's part of the sum is worth its start-up
-
-int parts(int64_t total, int64_t part) { return static_cast<int>((total + part - 1) / part); }
 
 size_t part_floats(const GradientPlan& plan, int64_t hidden) {
   return static_cast<size_t>(4 * hidden) * plan.part_columns;
@@ -108,8 +107,6 @@ __global__ void __launch_bounds__(kAddQuads* kAddThreads) add_parts(Sums s) {
   float* to = s.place(replica, element / n_columns, element % n_columns);
   if (to != nullptr) *to = static_cast<float>(total);
 }
-
-bool starts_at_16_bytes(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 void launch(void (*kernel)(WeightProduct), dim3 grid, int bytes, const WeightProduct& p,
             cudaStream_t stream) {
