@@ -75,7 +75,8 @@ struct BackwardArgs : LstmArgs {
   float* dc0;       // [B, H] or null
   float* dw_ih;     // [4H, I] or null
   float* dw_hh;     // [4H, H] or null
-  float* db;        // [4H] or null; the gradient of either bias
+  float* db_ih;     // [4H] or null
+  float* db_hh;     // [4H] or null: the same numbers
   void* workspace;  // backward_workspace() bytes, aligned to 64
   // out: (step, row) pairs multiplied with w_hh, over all replicas. CUDA kernels add to it, and
   // null means that nobody asks.

@@ -116,8 +116,7 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   const at::Tensor dx = like(wanted.x, in.x);
   const at::Tensor dh0 = like(wanted.h0, in.h0), dc0 = like(wanted.c0, in.c0);
   const at::Tensor dw_ih = like(wanted.w_ih, in.w_ih), dw_hh = like(wanted.w_hh, in.w_hh);
-  at::Tensor db;
-  if (wanted.b_ih || wanted.b_hh) db = at::empty({4 * shape.hidden}, in.x.options());
+  const at::Tensor db_ih = like(wanted.b_ih, in.b_ih), db_hh = like(wanted.b_hh, in.b_hh);
   const Workers workers = workers_for(shape);
   const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count), in.x);
   at::Tensor products;
@@ -139,14 +138,12 @@ variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const For
   args.dc0 = data(dc0);
   args.dw_ih = data(dw_ih);
   args.dw_hh = data(dw_hh);
-  args.db = data(db);
+  args.db_ih = data(db_ih);
+  args.db_hh = data(db_hh);
   args.workspace = workspace.data_ptr();
   args.recurrent_products = products.defined() ? products.data_ptr<int64_t>() : nullptr;
   kernel.backward(args);
   record_backward(kernel.name, products);
-  // Two biases, two tensors: an optimiser may scale each gradient in place.
-  const at::Tensor db_ih = wanted.b_ih ? db : at::Tensor();
-  const at::Tensor db_hh = wanted.b_hh ? (wanted.b_ih ? db.clone() : db) : at::Tensor();
   return {dx, dh0, dc0, dw_ih, dw_hh, db_ih, db_hh};
 }
 

@@ -226,7 +226,9 @@ inline void unpack_block(const BackwardState& job, int block) {
     for (int64_t k = 0; args.dw_hh != nullptr && k < hidden; ++k) {
       args.dw_hh[gate * hidden + k] = from[(input + k) * kBlock + i];
     }
-    if (args.db != nullptr) args.db[gate] = job.space.dbias[block * kBlock + i];
+    const float db = job.space.dbias[block * kBlock + i];
+    if (args.db_ih != nullptr) args.db_ih[gate] = db;
+    if (args.db_hh != nullptr) args.db_hh[gate] = db;
   }
 }
 
@@ -256,7 +258,8 @@ void lstm_backward(const BackwardArgs& args) {
   for (int i = 0; i < args.workers.count; ++i) space.products[i] = 0;
   args.workers.run(blocks, backward_pack_task<Product>, &job);
 
-  const bool weights = args.dw_ih != nullptr || args.dw_hh != nullptr || args.db != nullptr;
+  const bool weights = args.dw_ih != nullptr || args.dw_hh != nullptr || args.db_ih != nullptr ||
+                       args.db_hh != nullptr;
   for (int64_t end = shape.steps; end > 0; end -= space.chunk_steps) {
     job.first_step = most(0, end - space.chunk_steps);
     job.last_step = end - 1;

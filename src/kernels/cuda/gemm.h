@@ -15,7 +15,8 @@ namespace hdetach::cuda {
 // projected = x w_ih^T + b_ih + b_hh
 void project_inputs(const LstmArgs& args, float* projected);
 
-// Fills whichever of args.dx, dw_ih, dw_hh and db is not null, from dgates and args.x, h, h0.
+// Fills whichever of args.dx, dw_ih, dw_hh, db_ih and db_hh is not null, from dgates and args.x, h,
+// h0.
 void gate_gradients_to_inputs_and_weights(const BackwardArgs& args, const float* dgates,
                                           void* workspace);
 size_t weight_gradient_workspace(const LstmShape& shape);  // bytes of that workspace

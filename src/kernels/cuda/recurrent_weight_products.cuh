@@ -1,341 +1,228 @@
 // Gate gradients times h[t-1] and, beside it, kExtra columns: the inputs (where fused), a one and
-// zeros. All by halves, 8 warps of 32 x 8 kTilesN.
+// zeros. All by halves (gemm_halves.cuh).
 //
-// While a tile is multiplied the next one is split, from registers, and the one after that is
-// loaded into those. Its scale is a guess, the one of the tile before; the largest magnitude that
-// was met is known after the barrier, and a guess that was bad is made good from device memory
-// before going on. That is rare: gate gradients change their size slowly from step to step.
+// Strategy: eight warps fill tiles and eight multiply them, so that the tensor cores never wait for
+// a load or a split. The eight that fill are two groups that take tiles in turn: while one finds
+// the largest gate gradient of its tile, scales, splits and stores it, the loads of the other's are
+// under way. Each warp that multiplies sums 16 rows of the block's 128, all columns.
+//
+// Floor of a tile, cycles of an SM: 864 of tensor cores by wgmma (1728 by mma.sync), 900 of shared
+// memory.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cuda/gemm_halves.cuh"
+#include "kernels/cuda/recurrent_weight_loads.cuh"
+#include "kernels/cuda/stage_ring.cuh"
 #include "kernels/cuda/weight_products.cuh"
 
 namespace hdetach::cuda {
 namespace recurrent_weights {
 
-constexpr int kAhead = 4;           // tiles ahead that are fetched into the L2 cache
-constexpr uint32_t kPower = 12;     // new scales bring the largest gate gradient to 2^12 .. 2^13
-constexpr float kMost = 0x1p15f;    // then a scale lasts as long as the largest is below this
-constexpr float kLeast = 0x1p5f;    // and at least this
+constexpr int kStages = 4;
+constexpr uint32_t kPower = 14;     // the largest of a tile is brought to 2^14 .. 2^15
 constexpr float kScaleH = 0x1p15f;  // |h| <= 1; h0 alone may exceed that
 
-using Planes = HalfPlanes<kGradientTile>;
-using ExtraPlanes = HalfPlanes<16>;
-constexpr int kStageBytes = 2 * Planes::kBytes + ExtraPlanes::kBytes;
-constexpr int kBytes = 2 * kStageBytes;
+// By whom: the first two groups of four warps multiply, the others fill.
+constexpr int kMultiplyWarps = 8, kMultiplyGroups = kMultiplyWarps / kGroupWarps;
+constexpr int kThreads = 32 * kMultiplyWarps + kGroups * kGroupThreads;
+static_assert(kGradientTile == 64 * kMultiplyGroups && kHalfColumns == kGradientTile + kExtra, "");
 
-// A thread's share of a tile: lines warp + 8 n, four neighbours each, and of the extra columns the
-// line `lane`, two neighbours.
-struct Held {
-  float4 rows[4], columns[4];
-  float extra[2];
+struct Stage {
+  char rows[RowTile::kBytes], columns[ColumnTile::kBytes];
 };
+struct alignas(16) Inverses {  // of a stage's scales: what makes sums of its products true
+  float extra[kExtra], h;
+};
+struct Largest {  // of each warp's share of a tile
+  float4 rows, columns;
+};
+struct Shared {
+  Stage stages[kStages];
+  Largest largest[kGroups][2];
+  Inverses inverses[kStages];
+  StageRing<kStages> ring;
+};
+constexpr int kBytes = sizeof(Shared);
 
-__device__ __forceinline__ float largest(const float4 (&v)[4]) {
+__device__ __forceinline__ float largest(const float4 (&v)[kLines]) {
   float out = 0.0f;
 #pragma unroll
-  for (int n = 0; n < 4; ++n) {
+  for (int n = 0; n < kLines; ++n) {
     out =
         fmaxf(fmaxf(fmaxf(out, fabsf(v[n].x)), fabsf(v[n].y)), fmaxf(fabsf(v[n].z), fabsf(v[n].w)));
   }
-  return out;
+  return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(out)));
+}
+__device__ __forceinline__ float largest(float4 v) {
+  return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w));
 }
 
-// Where a thread reads. Rows and columns past the last are copies of the last four: what they are
-// multiplied to is not kept.
-struct Source {
-  const WeightProduct& p;
-  int k_begin, k_end;
-  int row, column;  // of its four neighbours
-  int lane, warp;
-  int fetch_column;  // of its part of a line in fetch_to_cache
-
-  __device__ Source(const WeightProduct& product, int begin, int end, int first_row,
-                    int first_column)
-      : p(product), k_begin(begin), k_end(end), lane(threadIdx.x % 32), warp(threadIdx.x / 32) {
-    row = min(first_row + 4 * lane, 4 * p.hidden - 4);
-    column = first_column + 4 * lane;
-    if (p.aligned) column = min(column, p.hidden - 4);
-    fetch_column = (fetches_h() ? first_column : first_row) + lane % 4 * 32;
+__device__ __forceinline__ void barrier_of_group(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kGroupThreads) : "memory");
+}
+// A warp that multiplies needs more registers than one that fills, where they can be dealt out so.
+constexpr int kMultiplyRegisters = 152, kFillRegisters = 104;
+template <int kRegisters, bool kMore>
+__device__ __forceinline__ void change_registers() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if constexpr (kMore) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
   }
+#endif
+}
+// wgmma reads shared memory by another way than stores reach it.
+__device__ __forceinline__ void show_to_tensor_cores() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
-  __device__ __forceinline__ bool fetches_h() const { return lane % 8 >= 4; }
-  __device__ __forceinline__ int first_k(int tile) const { return k_begin + tile * kTileK; }
-  __device__ __forceinline__ bool is_initial(int tile) const { return first_k(tile) < p.batch; }
+template <class Tile>
+__device__ __forceinline__ void store_lines(char* tile, const float4 (&v)[kLines], float scale) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % kGroupWarps;
+  static_assert(kGroupWarps == 4, "lines of a thread are 4 apart, those it places anew 8");
+  const int at[2] = {Tile::at(warp, 4 * lane), Tile::at(warp + 4, 4 * lane)};
+#pragma unroll
+  for (int n = 0; n < kLines; ++n) {
+    Tile::store_quad(tile + at[n % 2] + n / 2 * Tile::kEightLines,
+                     {v[n].x * scale, v[n].y * scale, v[n].z * scale, v[n].w * scale});
+  }
+}
 
-  // Four lines, eight apart.
-  __device__ __forceinline__ void load_lines(float4 (&to)[4], const float* from, int stride,
-                                             int tile) const {
-    const int64_t apart = static_cast<int64_t>(8) * stride;
-    if (first_k(tile + 1) <= k_end) {
+// A warp has all lines of its columns: each has a scale of its own.
+__device__ __forceinline__ void store_extra(Stage& stage, Inverses& inverses,
+                                            const float (&v)[kThreadExtra], float inverse_rows) {
+  const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % kGroupWarps * kThreadExtra;
+  float scaled[kThreadExtra];
 #pragma unroll
-      for (int n = 0; n < 4; ++n) to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
-      return;
-    }
-    const int lines = k_end - first_k(tile) - warp;
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      to[n] = {0.0f, 0.0f, 0.0f, 0.0f};
-      if (8 * n < lines) to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
-    }
+  for (int e = 0; e < kThreadExtra; ++e) {
+    const uint32_t most = __reduce_max_sync(~0u, __float_as_uint(fabsf(v[e])));
+    const float scale = scale_to_power(__uint_as_float(most), kPower);
+    scaled[e] = v[e] * scale;
+    if (lane == 0) inverses.extra[first + e] = inverse_rows * inverse_power(scale);
   }
-  __device__ __forceinline__ void load_rows(float4 (&to)[4], int tile) const {
-    const int64_t k = first_k(tile) + warp;
-    load_lines(to, p.dgates + k * (4 * p.hidden) + row, 4 * p.hidden, tile);
-  }
-  __device__ __forceinline__ void load_columns(float4 (&to)[4], int tile) const {
-    if (p.aligned && !is_initial(tile)) {
-      const int64_t k = first_k(tile) + warp - p.batch;
-      load_lines(to, p.h + k * p.hidden + column, p.hidden, tile);
-      return;
-    }
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      const int k = first_k(tile) + warp + 8 * n;
-      const float* from = k < k_end ? p.h_line(k) : nullptr;
-      const int valid = from == nullptr ? 0 : p.hidden - column;
-      to[n].x = valid > 0 ? __ldg(from + column) : 0.0f;
-      to[n].y = valid > 1 ? __ldg(from + column + 1) : 0.0f;
-      to[n].z = valid > 2 ? __ldg(from + column + 2) : 0.0f;
-      to[n].w = valid > 3 ? __ldg(from + column + 3) : 0.0f;
-    }
-  }
-  __device__ __forceinline__ void load_extra(float (&to)[2], int tile) const {
-    const int k = first_k(tile) + lane, inputs = p.input <= kFusedInput ? p.input : 0;
-    const float* from = k < k_end && 2 * warp < inputs ? p.x_line(k) : nullptr;
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int extra = 2 * warp + e;
-      to[e] = extra == inputs ? 1.0f : 0.0f;  // the one multiplies zeros past the end
-      if (from != nullptr && extra < inputs) to[e] = __ldg(from + extra);
-    }
-  }
-  // 128 bytes a thread.
-  __device__ __forceinline__ void fetch_to_cache(int tile) const {
-    const int k = first_k(tile) + 4 * warp + lane / 8;
-    const int line = fetches_h() ? k - p.batch : k, width = fetches_h() ? p.hidden : 4 * p.hidden;
-    if (k >= k_end || line < 0 || fetch_column >= width) return;
-    const float* base = fetches_h() ? p.h : p.dgates;
-    asm volatile(
-        "prefetch.global.L2 [%0];" ::"l"(base + static_cast<int64_t>(line) * width + fetch_column));
-  }
-};
+  ColumnTile::store_quad(stage.columns + ColumnTile::at(lane, kGradientTile + first),
+                         {scaled[0], scaled[1], scaled[2], scaled[3]});
+}
 
-template <int kTilesN, int kExtra>
-__global__ void __launch_bounds__(kGradientThreads, 1) multiply(WeightProduct p) {
-  extern __shared__ float4 shared[];
-  __shared__ float4 largest_rows[2][2], largest_columns[2][2];  // a float a warp
-  __shared__ float2 extra_inverse[2][8];
-  char* stages = reinterpret_cast<char*>(shared);
-  constexpr int kGroup = 4, kExtraTiles = kExtra / 8;
-  p.move_to_replica();
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int first_row = blockIdx.y % p.plan.row_tiles * kGradientTile;
-  const int first_column = blockIdx.y / p.plan.row_tiles * (16 * kTilesN);
-  const int k_begin = blockIdx.x * p.plan.split_k, k_end = min(p.sum, k_begin + p.plan.split_k);
-  const int tiles = (k_end - k_begin + kTileK - 1) / kTileK;
-  const int warp_row = warp / 2 * 32, warp_column = warp % 2 * (8 * kTilesN);
-  const int extra_tile = warp % 2;  // of the warp's two row tiles the one whose extras it makes
-
-  const Source source(p, k_begin, k_end, first_row, first_column);
-  Held held;
-  const auto publish = [&](int tile) {
-    const uint32_t rows = __reduce_max_sync(~0u, __float_as_uint(largest(held.rows)));
-    if (lane == 0) {
-      reinterpret_cast<float*>(largest_rows[tile % 2])[warp] = __uint_as_float(rows);
-    }
-    if (!source.is_initial(tile)) return;
-    const uint32_t columns = __reduce_max_sync(~0u, __float_as_uint(largest(held.columns)));
-    if (lane == 0) {
-      reinterpret_cast<float*>(largest_columns[tile % 2])[warp] = __uint_as_float(columns);
-    }
-  };
-  const auto published = [](const float4(&v)[2]) {
-    return fmaxf(fmaxf(fmaxf(v[0].x, v[0].y), fmaxf(v[0].z, v[0].w)),
-                 fmaxf(fmaxf(v[1].x, v[1].y), fmaxf(v[1].z, v[1].w)));
-  };
-  const auto store = [&](char* planes, const float4(&v)[4], float scale) {
-#pragma unroll
-    for (int n = 0; n < 4; ++n) Planes::store_quad(planes, warp + 8 * n, 4 * lane, v[n], scale);
-  };
-  const auto store_extra = [&](int stage) {
-    // A warp has all lines of its columns: their scales are exact.
-    float2 inverse;
-    float scaled[2];
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const uint32_t most = __reduce_max_sync(~0u, __float_as_uint(fabsf(held.extra[e])));
-      const float scale = scale_to_power(__uint_as_float(most), kPower);
-      (e == 0 ? inverse.x : inverse.y) = inverse_power(scale);
-      scaled[e] = held.extra[e] * scale;
-    }
-    ExtraPlanes::store_pair(stages + stage * kStageBytes + 2 * Planes::kBytes, lane, 2 * warp,
-                            split_f16(scaled[0], scaled[1]));
-    if (lane == 0) extra_inverse[stage][warp] = inverse;
-  };
-  const auto scale_of_h = [&](int tile) {
-    if (!source.is_initial(tile)) return kScaleH;
-    const float most = published(largest_columns[tile % 2]);
-    return most > 1.0f ? scale_to_power(most, 14) : kScaleH;
-  };
-
-  source.load_rows(held.rows, 0);
-  source.load_columns(held.columns, 0);
-  source.load_extra(held.extra, 0);
+// What the warps of a group do that fills.
+__device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& share, int group,
+                                     Shared& shared) {
+  const TileLoads loads(p, share);
+  const int tiles = share.tiles();
+  HeldTile held;
+  loads.load_rows(held.rows, group);
+  loads.load_columns(held.columns, group);
+  loads.load_extra(held.extra, group);
+  StageRing<kStages>::Place place{group};
+  int parity = 0;
 #pragma unroll 1
-  for (int tile = 1; tile < kAhead; ++tile) source.fetch_to_cache(tile);
-  publish(0);
-  __syncthreads();
-  float scale = scale_to_power(published(largest_rows[0]), kPower);
-  float scale_h = scale_of_h(0);
-  float inverse = inverse_power(scale) * inverse_power(scale_h);
-  store(stages, held.rows, scale);
-  store(stages + Planes::kBytes, held.columns, scale_h);
-  store_extra(0);
-  source.load_rows(held.rows, 1);
-  source.load_columns(held.columns, 1);
-  source.load_extra(held.extra, 1);
-  __syncthreads();
+  for (int tile = group; tile < tiles; tile += kGroups) {
+    Largest& most = shared.largest[group][parity];
+    const bool initial = loads.is_initial(tile);
+    const float most_rows = largest(held.rows);
+    const float most_columns = initial ? largest(held.columns) : 0.0f;
+    if (loads.lane == 0) {
+      reinterpret_cast<float*>(&most.rows)[loads.warp] = most_rows;
+      reinterpret_cast<float*>(&most.columns)[loads.warp] = most_columns;
+    }
+    barrier_of_group(group);
+    const float scale = scale_to_power(largest(most.rows), kPower);
+    const float most_h = largest(most.columns);
+    const float scale_h = most_h > 1.0f ? scale_to_power(most_h, kPower) : kScaleH;
 
-  float sum[2][kTilesN][4] = {}, extra_sum[kExtraTiles][4] = {};
-  const uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(stages));
-  const uint32_t rows_start = Planes::rows_start(base, warp_row, lane);
-  const uint32_t columns_start = Planes::columns_start(base + Planes::kBytes, warp_column, lane);
-  const uint32_t extra_start = ExtraPlanes::columns_start(base + 2 * Planes::kBytes, 0, lane);
+    shared.ring.wait_until_empty(place);
+    Stage& stage = shared.stages[place.stage];
+    Inverses& inverses = shared.inverses[place.stage];
+    const bool more = tile + kGroups < tiles;
+    store_lines<ColumnTile>(stage.columns, held.columns, scale_h);
+    if (more) loads.load_columns(held.columns, tile + kGroups);
+    store_lines<RowTile>(stage.rows, held.rows, scale);
+    if (more) loads.load_rows(held.rows, tile + kGroups);
+    store_extra(stage, inverses, held.extra, inverse_power(scale));
+    if (more) loads.load_extra(held.extra, tile + kGroups);
+    if (loads.lane + loads.warp == 0) {
+      inverses.h = inverse_power(scale) * inverse_power(scale_h);
+    }
+    show_to_tensor_cores();
+    __syncwarp();
+    if (loads.lane == 0) shared.ring.say_full(place);
+    place.advance(kGroups);
+    parity ^= 1;
+  }
+}
+
+// What the others do, and where their sums go.
+__device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const BlockShare& share,
+                                                 int group, Shared& shared) {
+  constexpr int kMainTiles = kGradientTile / 8;
+  const int lane = threadIdx.x % 32, tiles = share.tiles();
+  float sum[kHalfColumnTiles][4] = {};
+  StageRing<kStages>::Place place{0};
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = tile % 2, other = 1 - stage;
-    const uint32_t offset = stage * kStageBytes;
-    char* next = stages + other * kStageBytes;
-    HalfFragmentA a[2][2];
-    float extra_d[kExtraTiles][4];
+    shared.ring.wait_until_full(place);
+    const Stage& stage = shared.stages[place.stage];
+    const Inverses& inverses = shared.inverses[place.stage];
+    const float inverse = inverses.h;
+    float2 extra[kExtra / 8];
 #pragma unroll
-    for (int first = 0; first < kTilesN; first += kGroup) {
-      float d[2][kGroup][4];
-#pragma unroll
-      for (int step = 0; step < 2; ++step) {
-        if (first == 0) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) a[step][i] = Planes::rows(rows_start + offset, i, step);
-        }
-        HalfFragmentB b[kGroup], extra_b[kExtraTiles];
-        HalfFragmentA extra_a;
-#pragma unroll
-        for (int j = 0; j < kGroup && first + j < kTilesN; ++j) {
-          b[j] = Planes::columns(columns_start + offset, first + j, step);
-        }
-        if (first == kGroup) {
-#pragma unroll
-          for (int j = 0; j < kExtraTiles; ++j) {
-            extra_b[j] = ExtraPlanes::columns(extra_start + offset, j, step);
-          }
+    for (int j = 0; j < kExtra / 8; ++j) {
+      extra[j] = *reinterpret_cast<const float2*>(inverses.extra + 8 * j + lane % 4 * 2);
+    }
+    multiply_half_tiles(
+        static_cast<uint32_t>(__cvta_generic_to_shared(stage.rows)),
+        static_cast<uint32_t>(__cvta_generic_to_shared(stage.columns)), group,
+        [&] {
+          __syncwarp();
+          if (lane == 0) shared.ring.say_empty(place);
+        },
+        [&](int j, const float(&d)[4]) {
 #pragma unroll
           for (int v = 0; v < 4; ++v) {
-            extra_a.high[v] = extra_tile == 0 ? a[step][0].high[v] : a[step][1].high[v];
-            extra_a.low[v] = extra_tile == 0 ? a[step][0].low[v] : a[step][1].low[v];
+            const float back = j < kMainTiles ? inverse
+                               : v % 2 == 0   ? extra[j - kMainTiles].x
+                                              : extra[j - kMainTiles].y;
+            sum[j][v] = fmaf(d[v], back, sum[j][v]);
           }
-        }
-        const auto multiply = [&](auto kind) {
-          constexpr HalfProduct kProduct = decltype(kind)::value;
-          const bool fresh = step == 0 && kProduct == HalfProduct::kLowHigh;
-#pragma unroll
-          for (int j = 0; j < kGroup && first + j < kTilesN; ++j) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              multiply_add_halves<kProduct>(d[i][j], a[step][i], b[j], fresh);
-            }
-          }
-          if (first != kGroup) return;
-#pragma unroll
-          for (int j = 0; j < kExtraTiles; ++j) {
-            multiply_add_halves<kProduct>(extra_d[j], extra_a, extra_b[j], fresh);
-          }
-        };
-        multiply(std::integral_constant<HalfProduct, HalfProduct::kLowHigh>{});
-        if (first == 0 && step == 0) {
-          publish(tile + 1);
-          store(next, held.rows, scale);
-          source.load_rows(held.rows, tile + 2);
-        }
-        multiply(std::integral_constant<HalfProduct, HalfProduct::kHighLow>{});
-        multiply(std::integral_constant<HalfProduct, HalfProduct::kHighHigh>{});
-        if (first == 0 && step == 0) {
-          store(next + Planes::kBytes, held.columns, kScaleH);
-          source.load_columns(held.columns, tile + 2);
-        }
-        if (first == kGroup && step == 0) {
-          store_extra(other);
-          source.load_extra(held.extra, tile + 2);
-          source.fetch_to_cache(tile + kAhead);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int j = 0; j < kGroup && first + j < kTilesN; ++j) {
-#pragma unroll
-          for (int v = 0; v < 4; ++v) {
-            sum[i][first + j][v] = fmaf(d[i][j][v], inverse, sum[i][first + j][v]);
-          }
-        }
-      }
-    }
-    const float inverse_rows = inverse_power(scale);
-#pragma unroll
-    for (int j = 0; j < kExtraTiles; ++j) {
-      const float2 columns = extra_inverse[stage][4 * j + lane % 4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) {
-        const float back = inverse_rows * (v % 2 == 0 ? columns.x : columns.y);
-        extra_sum[j][v] = fmaf(extra_d[j][v], back, extra_sum[j][v]);
-      }
-    }
-    __syncthreads();
-
-    // How good was the guess?
-    const float most = published(largest_rows[other]);
-    const bool good = most == 0.0f || (most * scale < kMost && most * scale >= kLeast);
-    const float better = good ? scale : scale_to_power(most, kPower);
-    scale_h = scale_of_h(tile + 1);
-    if (better != scale || scale_h != kScaleH) {
-      float4 again[4];
-      scale = better;
-      source.load_rows(again, tile + 1);
-      store(next, again, scale);
-      source.load_columns(again, tile + 1);
-      store(next + Planes::kBytes, again, scale_h);
-      __syncthreads();
-    }
-    inverse = inverse_power(scale) * inverse_power(scale_h);
+        });
+    place.advance(1);
   }
 
-  const int rows = 4 * p.hidden, stride = p.plan.part_columns, padded = stride - kExtra;
-  float* out = p.part();
+  const int stride = p.plan.part_columns, main_columns = stride - kExtra;
+  const int first_row = share.first_row + threadIdx.x / 32 * 16 + lane / 4;
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
+  for (int half = 0; half < 2; ++half) {
+    const int row = first_row + 8 * half;
+    if (row >= 4 * p.hidden) break;
+    float* line = p.part() + static_cast<int64_t>(row) * stride + lane % 4 * 2;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = first_row + warp_row + 16 * i + 8 * half + lane / 4;
-      if (row >= rows) continue;
-      float* line = out + static_cast<int64_t>(row) * stride;
-#pragma unroll
-      for (int j = 0; j < kTilesN; ++j) {
-        const int n = first_column + warp_column + 8 * j + lane % 4 * 2;
-        if (n >= padded) continue;
-        *reinterpret_cast<float2*>(line + n) = {sum[i][j][2 * half], sum[i][j][2 * half + 1]};
-      }
-      if (first_column != 0 || i != extra_tile) continue;
-#pragma unroll
-      for (int j = 0; j < kExtraTiles; ++j) {
-        *reinterpret_cast<float2*>(line + padded + 8 * j + lane % 4 * 2) = {
-            extra_sum[j][2 * half], extra_sum[j][2 * half + 1]};
-      }
+    for (int j = 0; j < kHalfColumnTiles; ++j) {
+      const bool is_extra = j >= kMainTiles;
+      const int n = is_extra ? main_columns + 8 * (j - kMainTiles) : share.first_column + 8 * j;
+      if (is_extra ? share.first_column != 0 : n + lane % 4 * 2 >= main_columns) continue;
+      *reinterpret_cast<float2*>(line + n) = {sum[j][2 * half], sum[j][2 * half + 1]};
     }
+  }
+}
+
+static __global__ void __launch_bounds__(kThreads, 1) multiply(WeightProduct p) {
+  extern __shared__ __align__(1024) char recurrent_memory[];
+  Shared& shared = *reinterpret_cast<Shared*>(recurrent_memory);
+  cudaTriggerProgrammaticLaunchCompletion();
+  if (threadIdx.x == 0) shared.ring.start(kGroupWarps, kMultiplyWarps);
+  __syncthreads();
+  p.move_to_replica();
+  const BlockShare share(p.plan, p.sum);
+  const int group = __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0);
+  if (group < kMultiplyGroups) {
+    change_registers<kMultiplyRegisters, true>();
+    multiply_and_add(p, share, group, shared);
+  } else {
+    change_registers<kFillRegisters, false>();
+    fill(p, share, group - kMultiplyGroups, shared);
   }
 }
 
 }  // namespace recurrent_weights
-
 }  // namespace hdetach::cuda

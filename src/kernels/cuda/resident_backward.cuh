@@ -50,7 +50,10 @@ struct Backward {
   static constexpr int kStages = kFitting < 8 ? kFitting : 8;
   static_assert(kStages >= 2, "shared memory is too small");
   struct Shared : Fixed {
-    Stage stage[kStages];
+    union {
+      BlockRows<L> rows;  // until the weights are in fragments
+      Stage stage[kStages];
+    };
   };
 };
 
@@ -70,14 +73,14 @@ template <class F, class Place>
 __device__ float load_backward(typename F::Weights& weights, typename F::Shared& shared,
                                const float* w_hh, const Place& at, int hidden) {
   using L = typename F::L;
-  const float scale = scale_of_rows<L>(w_hh, at.rank, hidden);
+  const float scale = shared.rows.load(w_hh, at.rank, hidden);
   weights.fill(&shared.weights[0][threadIdx.x], L::kThreads, [&](int tile, uint32_t(&a)[4]) {
     const int to = (tile / F::kLocal * L::kWarps + at.warp) * kUnits + at.group;
-    const int from = at.rank * L::kWarps * kUnits + tile % F::kLocal * 4 + at.quad;
+    const int from = tile % F::kLocal * 4 + at.quad;
+    // More warps than columns: the last ones own none.
+    const bool there = L::kAllWarps <= 2 * L::kKTiles || to < shared.rows.kColumns;
     const auto weight = [&](int gate) {
-      return to < hidden && from < hidden
-                 ? w_hh[static_cast<int64_t>(gate * hidden + from) * hidden + to] * scale
-                 : 0.0f;
+      return there ? shared.rows.weight[gate][from][to] * scale : 0.0f;
     };
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -86,6 +89,7 @@ __device__ float load_backward(typename F::Weights& weights, typename F::Shared&
       a[2 * i + 1] = split.low;
     }
   });
+  __syncthreads();  // the rows' memory is used again
   return inverse_power(scale);
 }
 
@@ -146,15 +150,41 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
     }
     close_copy_group();
   };
-  for (int i = 0; i < kStages - 1; ++i) copy_saved(steps - 1 - i, shared.stage[i]);
+  for (int i = 0; i < kStages; ++i) copy_saved(steps - 1 - i, shared.stage[i]);
 
   typename F::Parts parts(shared.parts, at.warp, at.lane == 0);
   uint32_t exchanges = 0;  // completed
   bool pending = false;    // the step after sends a gradient into this one
   int products = 0;
 
+  // Of a step, everything that does not wait for the product: with dh and dc known,
+  //   d(o) = dh * by_o,  dc += dh * by_c,  d(i, f, g) = dc * by_i, by_f, by_g.
+  float by_i, by_f, by_g, by_o, by_c, keep, scale_here, dh_given, dc_given;
+  const auto prepare = [&](const typename F::Stage& stage) {
+    const float4 gate = stage.gates[tid];
+    const float squashed = hyperbolic_tangent(c);
+    c = stage.c_before[tid];
+    by_o = squashed * gate.w * (1.0f - gate.w);
+    by_c = gate.w * (1.0f - squashed * squashed);
+    by_i = gate.z * gate.x * (1.0f - gate.x);
+    by_f = c * gate.y * (1.0f - gate.y);
+    by_g = gate.x * (1.0f - gate.z * gate.z);
+    keep = gate.y;
+    scale_here = has_scale ? stage.h_scale[tid] : 1.0f;
+    dh_given = has_dh ? stage.dh[tid] : 0.0f;
+    if constexpr (!F::kPlain) {
+      dc_given = a.dc ? stage.dc[tid] : 0.0f;
+      if (a.c_scale.data) {
+        const float c_scale = stage.c_scale[tid];
+        keep = c_scale != 0.0f ? keep * c_scale : 0.0f;
+      }
+    }
+  };
+
   // Hands on this step's gate gradients: dh of the step before, by parts, goes to whom it belongs.
-  const auto send_product = [&](const float4& d) {
+  // That step is prepared while the tensor cores are busy; before the first there is none, and what
+  // is prepared then is not used.
+  const auto send_product = [&](const float4& d, const typename F::Stage& next) {
     auto& operand = shared.operand[exchanges & 1];
     const float most = fmaxf(fmaxf(fabsf(d.x), fabsf(d.y)), fmaxf(fabsf(d.z), fabsf(d.w)));
     const float scale = scale_to_power(most_of_row(most), kHalfPower);
@@ -179,6 +209,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
         weights.multiply(sum, rank * F::kLocal + 2 * w + 1, b[1]);
         part[rank] = fmaf(unscale, (sum[2] + sum[3]) + (sum[0] + sum[1]), part[rank]);
       }
+      if (w == 0) prepare(next);
     }
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) {
@@ -190,41 +221,23 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
   // h_scale * (gate gradients of the step after) w_hh, for this thread's unit.
   const auto take_product = [&] {
     const float* const mine = reinterpret_cast<const float*>(parts.receive(exchanges++));
-    float total = 0;
+    float total = mine[at.lane];
 #pragma unroll
-    for (int rank = 0; rank < L::kCluster; ++rank) total += mine[rank * 32 + at.lane];
+    for (int rank = 1; rank < L::kCluster; ++rank) total += mine[rank * 32 + at.lane];
     // A detached row takes nothing, not even a NaN.
     return h_scale != 0.0f ? h_scale * total : 0.0f;
   };
 
+  wait_copy_groups<kStages - 1>();
+  prepare(shared.stage[0]);
   int slot = 0;
+  int64_t position = at.where + last;
   for (int t = steps - 1; t >= 0; --t) {
-    const auto& stage = shared.stage[slot];
-    wait_copy_groups<kStages - 2>();
-    // Everything that does not wait for the product: with dh and dc known,
-    //   d(o) = dh * by_o,  dc += dh * by_c,  d(i, f, g) = dc * by_i, by_f, by_g.
-    const float4 gate = stage.gates[tid];
-    const float c_before = stage.c_before[tid];
-    const float squashed = hyperbolic_tangent(c);
-    const float by_o = squashed * gate.w * (1.0f - gate.w);
-    const float by_c = gate.w * (1.0f - squashed * squashed);
-    const float by_i = gate.z * gate.x * (1.0f - gate.x);
-    const float by_f = c_before * gate.y * (1.0f - gate.y);
-    const float by_g = gate.x * (1.0f - gate.z * gate.z);
-    const bool within = F::kPlain || t < length;
-    float dh_here = has_dh ? stage.dh[tid] : 0.0f, dc_here = dc, keep = gate.y;
-    if constexpr (!F::kPlain) {
-      if (a.dc) dc_here += stage.dc[tid];
-      if (a.c_scale.data) {
-        const float c_scale = stage.c_scale[tid];
-        keep = c_scale != 0.0f ? keep * c_scale : 0.0f;
-      }
-    }
-    c = c_before;
-    const float scale_here = has_scale ? stage.h_scale[tid] : 1.0f;
-
+    float dh_here = dh_given, dc_here = dc;
+    if constexpr (!F::kPlain) dc_here += dc_given;
     if (pending) dh_here += take_product();
     dc_here = fmaf(dh_here, by_c, dc_here);
+    const bool within = F::kPlain || t < length;
     if (!within) dh_here = dc_here = 0.0f;
     const float4 d = make_float4(dc_here * by_i, dc_here * by_f, dc_here * by_g, dh_here * by_o);
     dc = dc_here * keep;
@@ -232,10 +245,17 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
     products += h_scale != 0.0f;
     // Every warp holds every row of the cluster, so all of them decide alike.
     pending = __any_sync(kAllLanes, h_scale != 0.0f);
-    if (pending) send_product(d);
-    if (at.there) reinterpret_cast<float4*>(sweep.dgates)[at.where + t * step_stride] = d;
-    copy_saved(t - kStages + 1, shared.stage[slot == 0 ? kStages - 1 : slot - 1]);
-    slot = slot + 1 == kStages ? 0 : slot + 1;
+    const int next = slot + 1 == kStages ? 0 : slot + 1;
+    wait_copy_groups<kStages - 2>();
+    if (pending) {
+      send_product(d, shared.stage[next]);
+    } else {
+      prepare(shared.stage[next]);
+    }
+    if (at.there) reinterpret_cast<float4*>(sweep.dgates)[position] = d;
+    position -= step_stride;
+    copy_saved(t - kStages, shared.stage[slot]);
+    slot = next;
   }
 
   const float dh = pending ? take_product() : 0.0f;

@@ -34,9 +34,11 @@ class Exchange {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(here + barrier(i)) : "memory");
       }
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-      for (int i = 0; i < 2; ++i) arm(i);
     }
     cooperative_groups::this_cluster().sync();
+    if (lead_) {
+      for (int i = 0; i < 2; ++i) arm(i);
+    }
   }
 
   // A word for exchange number `count` (from 0), at `word` of the mailbox of the reader with this

@@ -30,16 +30,23 @@ struct Forward {
     uint4 weights[Weights::kShared > 0 ? Weights::kShared : 1][L::kThreads];
     char states[(States::kSharedBytes + 15) / 16 * 16];
   };
-  // Inputs on their way. A thread reads what it copied itself, or its warp.
+  // Inputs on their way. A thread reads what it copied itself; of several inputs, what its warp
+  // did.
+  static constexpr int kLine = 16;
+  static_assert(kInputs <= kLine, "a line of inputs is too short");
   struct Stage {
     float4 projected[kInputs == 0 ? L::kThreads : 1];
-    float x[L::kWarps][kRows][kInputs == 0 ? 1 : (kInputs + 3) / 4 * 4];
+    float x[kInputs == 1 ? L::kThreads : 1];
+    alignas(16) float lines[kInputs > 1 ? L::kWarps : 1][kRows][kLine];
   };
   static constexpr int kFitting = (L::kSharedLimit - sizeof(Fixed)) / sizeof(Stage);
   static constexpr int kStages = kFitting < 4 ? kFitting : 4;
   static_assert(kStages >= 2, "shared memory is too small");
   struct Shared : Fixed {
-    Stage stage[kStages];
+    union {
+      BlockRows<L> rows;  // until the weights are in fragments
+      Stage stage[kStages];
+    };
   };
 };
 
@@ -60,19 +67,19 @@ __device__ __forceinline__ void read_states(const char* tile, int lane, uint32_t
 template <class F, class Place>
 __device__ float load_forward(typename F::Weights& weights, typename F::Shared& shared,
                               const float* w_hh, const Place& at, int hidden) {
-  const float scale = scale_of_rows<typename F::L>(w_hh, at.rank, hidden);
+  const float scale = shared.rows.load(w_hh, at.rank, hidden);
   weights.fill(&shared.weights[0][threadIdx.x], F::L::kThreads, [&](int tile, uint32_t(&a)[4]) {
     const int half = tile % 2, pair = tile / 2 % 2;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int gate = 2 * pair + (i & 1), k = tile / 4 * 16 + 2 * at.quad + (i >> 1) * 8;
-      const float* const row = w_hh + static_cast<int64_t>(gate * hidden + at.unit) * hidden;
-      const float first = at.unit_there && k < hidden ? row[k] : 0.0f;
-      const float second = at.unit_there && k + 1 < hidden ? row[k + 1] : 0.0f;
-      const HalfPairs split = split_f16(first * scale, second * scale);
+      const float2 w = *reinterpret_cast<const float2*>(
+          &shared.rows.weight[gate][at.warp * kUnits + at.group][k]);
+      const HalfPairs split = split_f16(w.x * scale, w.y * scale);
       a[i] = half == 0 ? split.high : split.low;
     }
   });
+  __syncthreads();  // the rows' memory is used again
   return inverse_power(scale);
 }
 
@@ -92,7 +99,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
       weights, shared, a.weights.w_hh + static_cast<int64_t>(at.replica) * 4 * hidden * hidden, at,
       hidden);
   const int inputs = a.shape.input;
-  float input_weight[F::kInputs + 1][4], bias[4];
+  float input_weight[F::kInputs + 1][4], bias[4] = {};
   if constexpr (F::kInputs > 0) {
 #pragma unroll
     for (int g = 0; g < 4; ++g) {
@@ -113,77 +120,55 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
   const float h0 = at.there && a.h0 ? a.h0[start] : 0.0f;
   // h0 may have any size: its scale is its own.
   float most = 0;
-  for (int k = at.group; at.row_there && a.h0 && k < hidden; k += 8) {
-    most = fmaxf(most, fabsf(a.h0[at.line * hidden + k]));
+#pragma unroll
+  for (int i = 0; i < 2 * L::kKTiles; ++i) {
+    const int k = at.group + 8 * i;
+    if (at.row_there && a.h0 && k < hidden) most = fmaxf(most, fabsf(a.h0[at.line * hidden + k]));
   }
   const float h0_scale = scale_to_power(most_of_row(most), kHalfPower);
 
-  // What is copied next: a thread's own projected inputs, or the (row, input) pairs of a warp,
-  // dealt out to its lanes.
-  constexpr int kPairs = kRows * F::kInputs, kCopies = F::kInputs == 0 ? 1 : (kPairs + 31) / 32;
+  // What is copied next: a thread's own projected inputs or single one, or two places of its warp's
+  // lines. What is not there is copied as zero.
+  constexpr int kCopies = F::kInputs > 1 ? kRows * F::kLine / 32 : 1;
   const float* from[kCopies];
   bool wanted[kCopies];
-  float* to[kCopies];  // in the first stage
+  void* to[kCopies];  // in the first stage
   const int64_t from_stride = F::kInputs == 0 ? 4 * step_stride : batch * inputs;
+  const int64_t x_start = static_cast<int64_t>(at.replica) * steps * batch;
 #pragma unroll
   for (int i = 0; i < kCopies; ++i) {
     if constexpr (F::kInputs == 0) {
       from[i] = sweep.projected + 4 * at.where;
       wanted[i] = at.there;
-      to[i] = &shared.stage[0].projected[tid].x;
+      to[i] = &shared.stage[0].projected[tid];
+    } else if constexpr (F::kInputs == 1) {
+      from[i] = a.x + (at.row_there ? x_start + at.row : 0);
+      wanted[i] = at.row_there;
+      to[i] = &shared.stage[0].x[tid];
     } else {
-      const int pair = at.lane + 32 * i, which = pair / F::kInputs, input = pair % F::kInputs;
-      const int row = at.row - at.quad + which;
-      wanted[i] = pair < kPairs && row < batch && input < inputs;
-      from[i] =
-          a.x + (wanted[i]
-                     ? (static_cast<int64_t>(at.replica) * steps * batch + row) * inputs + input
-                     : 0);
-      to[i] = &shared.stage[0].x[at.warp][pair < kPairs ? which : 0][pair < kPairs ? input : 0];
+      const int place = at.lane + 32 * i, input = place % F::kLine;
+      const int row = at.row - at.quad + place / F::kLine;
+      wanted[i] = row < batch && input < inputs;
+      from[i] = a.x + (wanted[i] ? (x_start + row) * inputs + input : 0);
+      to[i] = &shared.stage[0].lines[at.warp][0][place];
     }
   }
   const auto copy_input = [&](int t, int stage) {
     if (t < steps) {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
-        char* const there = reinterpret_cast<char*>(to[i]) + stage * sizeof(typename F::Stage);
-        const bool now = wanted[i] && (!F::kLengths || F::kInputs == 1 || t < length);
-        if constexpr (F::kInputs == 0) {
-          copy_async<16>(there, from[i], now);
-        } else if (now) {
-          copy_async<4>(there, from[i]);
-        }
+        copy_async<F::kInputs == 0 ? 16 : 4>(
+            static_cast<char*>(to[i]) + stage * sizeof(typename F::Stage), from[i],
+            wanted[i] && (!F::kLengths || t < length));
         from[i] += from_stride;
       }
     }
     close_copy_group();
   };
-  if constexpr (F::kInputs > 0) {
-    for (int i = at.lane;
-         i < kStages * kRows * static_cast<int>(sizeof(shared.stage[0].x[0][0]) / 4); i += 32) {
-      constexpr int kWidth = sizeof(shared.stage[0].x[0][0]) / 4;
-      shared.stage[i / (kRows * kWidth)].x[at.warp][i / kWidth % kRows][i % kWidth] = 0.0f;
-    }
-    __syncwarp();
-  }
-  for (int t = 0; t < kStages - 1; ++t) copy_input(t, t);
-  const auto input_of = [&](int stage) {
-    wait_copy_groups<kStages - 2>();
-    if constexpr (F::kInputs == 0) {
-      return shared.stage[stage].projected[tid];
-    } else {
-      __syncwarp();
-      const float* const x = shared.stage[stage].x[at.warp][at.quad];
-      float4 sum = make_float4(bias[0], bias[1], bias[2], bias[3]);
-#pragma unroll
-      for (int i = 0; i < F::kInputs; ++i) {
-        sum.x = fmaf(input_weight[i][0], x[i], sum.x);
-        sum.y = fmaf(input_weight[i][1], x[i], sum.y);
-        sum.z = fmaf(input_weight[i][2], x[i], sum.z);
-        sum.w = fmaf(input_weight[i][3], x[i], sum.w);
-      }
-      return sum;
-    }
+  for (int t = 0; t < kStages; ++t) copy_input(t, t);
+  const auto wait_input = [&] {
+    wait_copy_groups<kStages - 1>();
+    if (F::kInputs > 1) __syncwarp();
   };
 
   typename F::States states(shared.states, 0, tid == 0);
@@ -206,14 +191,18 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
   send(0, h0 * h0_scale);
 
   int stage = 0;
-  float4 input = input_of(0);
+  int64_t position = at.where;
+  wait_input();
   for (int t = 0; t < steps; ++t) {
     const char* const h_before = states.receive(t);
-    copy_input(t + kStages - 1, stage == 0 ? kStages - 1 : stage - 1);
+    const typename F::Stage& here = shared.stage[stage];
+    float4 input =
+        F::kInputs == 0 ? here.projected[tid] : make_float4(bias[0], bias[1], bias[2], bias[3]);
+    const float* const x = F::kInputs == 1 ? &here.x[tid] : here.lines[at.warp][at.quad];
 
     // Tensor cores truncate when they add to an accumulator. Four tiles are summed there, high and
     // low halves apart, before ordinary additions take over.
-    float gates[4] = {};
+    float gates[4];
     constexpr int kTogether = 4;
 #pragma unroll
     for (int k0 = 0; k0 < L::kKTiles; k0 += 2 * kTogether) {
@@ -235,6 +224,14 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
             weights.multiply(sum[side][i / 2][i % 2], tile * 4 + i, b[side * kTogether + k]);
           }
         }
+        // The inputs' product, four of them at a time, while the tensor cores are busy.
+#pragma unroll
+        for (int i = 4 * (k0 + k); i < F::kInputs && i < 4 * (k0 + k + 1); ++i) {
+          input.x = fmaf(input_weight[i][0], x[i], input.x);
+          input.y = fmaf(input_weight[i][1], x[i], input.y);
+          input.z = fmaf(input_weight[i][2], x[i], input.z);
+          input.w = fmaf(input_weight[i][3], x[i], input.w);
+        }
       }
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
@@ -243,30 +240,35 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
         for (int g = 0; g < 4; ++g) {
           const float* const high = sum[side][g / 2][0] + g % 2 * 2;
           const float* const low = sum[side][g / 2][1] + g % 2 * 2;
-          gates[g] += (low[0] + low[1]) + (high[0] + high[1]);
+          const float part = (low[0] + low[1]) + (high[0] + high[1]);
+          gates[g] = k0 + side == 0 ? part : gates[g] + part;
         }
       }
     }
 
     const float scale = inverse * (t == 0 ? inverse_power(h0_scale) : 1.0f / kStateScale);
-    // Padding must stay zero, or an infinite input would make it NaN and, by the product, all else.
-    const bool within = at.there && (!F::kLengths || t < length);
     float4 gate;
     gate.x = sigmoid(fmaf(gates[0], scale, input.x));
     gate.y = sigmoid(fmaf(gates[1], scale, input.y));
     gate.z = hyperbolic_tangent(fmaf(gates[2], scale, input.z));
     gate.w = sigmoid(fmaf(gates[3], scale, input.w));
-    c = within ? fmaf(gate.y, c, gate.x * gate.z) : 0.0f;
-    const float h = within ? gate.w * hyperbolic_tangent(c) : 0.0f;
+    c = fmaf(gate.y, c, gate.x * gate.z);
+    float h = gate.w * hyperbolic_tangent(c);
+    // Padding must stay zero, or an infinite input would make it NaN and, by the product, all else.
+    const bool within = at.there && (!F::kLengths || t < length);
+    c = within ? c : 0.0f;
+    h = within ? h : 0.0f;
     if (t + 1 < steps) send(t + 1, h * kStateScale);
+    // The rest is done while h travels.
     if (at.there) {
-      const int64_t position = at.where + t * step_stride;
       a.h[position] = h;
       a.c[position] = c;
       if (a.gates) reinterpret_cast<float4*>(a.gates)[position] = gate;
     }
+    position += step_stride;
+    copy_input(t + kStages, stage);
     stage = stage + 1 == kStages ? 0 : stage + 1;
-    input = input_of(stage);  // of the step to come
+    wait_input();
   }
   states.finish();
 }

@@ -73,34 +73,72 @@ __device__ __forceinline__ float most_of_row(float x) {  // over the lanes of on
   return x;
 }
 
-// One power of two for the rows of w_hh that belong to the block's units, found by all its threads.
+// The rows of w_hh that belong to a block's units, on their way from device memory to fragments:
+// rows are read whole there, and in any order here. Padding is zero.
 template <class L>
-__device__ float scale_of_rows(const float* w_hh, int rank, int hidden) {
-  __shared__ int most_bits;
-  if (threadIdx.x == 0) most_bits = 0;
-  const int first = rank * L::kWarps * kUnits;
-  const int rows = max(0, min(L::kWarps * kUnits, hidden - first)), size = rows * hidden;
-  const bool wide = hidden % 4 == 0 && reinterpret_cast<uintptr_t>(w_hh) % 16 == 0;
-  float most = 0;
-  for (int gate = 0; gate < 4; ++gate) {
-    const float* const from = w_hh + static_cast<int64_t>(gate * hidden + first) * hidden;
-    if (wide) {
-      // Many loads under way at once: one after the other would take longer than a hundred steps.
-#pragma unroll 8
-      for (int i = threadIdx.x; i < size / 4; i += L::kThreads) {
-        const float4 w = reinterpret_cast<const float4*>(from)[i];
-        most = fmaxf(most, fmaxf(fmaxf(fabsf(w.x), fabsf(w.y)), fmaxf(fabsf(w.z), fabsf(w.w))));
-      }
-    } else {
-#pragma unroll 8
-      for (int i = threadIdx.x; i < size; i += L::kThreads) most = fmaxf(most, fabsf(from[i]));
-    }
+struct BlockRows {
+  static constexpr int kUnitsHere = L::kWarps * kUnits, kColumns = 16 * L::kKTiles;
+  static constexpr int kStride = (kColumns + 31) / 32 * 32 + 8;  // both sweeps then read all banks
+  float weight[4][kUnitsHere][kStride];                          // of gate, unit, column
+
+  // By all threads; returns the power of two that scales the rows to halves.
+  __device__ float load(const float* w_hh, int rank, int hidden) {
+    __shared__ int most_bits;
+    if (threadIdx.x == 0) most_bits = 0;
+    const int first = rank * kUnitsHere;
+    const bool wide = hidden % 4 == 0 && reinterpret_cast<uintptr_t>(w_hh) % 16 == 0;
+    const float most = wide ? copy<true>(w_hh, first, hidden) : copy<false>(w_hh, first, hidden);
+    __syncthreads();
+    atomicMax(&most_bits, __float_as_int(most));  // the bits of floats above zero keep their order
+    __syncthreads();
+    return scale_to_power(__int_as_float(most_bits), kHalfPower);
   }
-  __syncthreads();
-  atomicMax(&most_bits, __float_as_int(most));  // the bits of floats above zero keep their order
-  __syncthreads();
-  return scale_to_power(__int_as_float(most_bits), kHalfPower);
-}
+
+ private:
+  // Returns the largest magnitude that the thread met. kWide: lines start at 16 bytes.
+  template <bool kWide>
+  __device__ float copy(const float* w_hh, int first, int hidden) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float most = 0;
+#pragma unroll 1
+    for (int gates = 0; gates < 4; gates += 2) {
+#pragma unroll
+      for (int pass = 0; pass < (kColumns + 127) / 128; ++pass) {
+        const int column = 128 * pass + 4 * lane;
+        const float* const from =
+            w_hh + static_cast<int64_t>(gates * hidden + first + warp) * hidden + column;
+        // Sixteen loads are under way at once: one after the other would take longer than a
+        // hundred steps.
+        float4 w[2][kUnits];
+#pragma unroll
+        for (int i = 0; i < 2 * kUnits; ++i) {
+          const int gate = i / kUnits, apart = i % kUnits * L::kWarps;
+          const float* const line = from + (gate * hidden + apart) * hidden;
+          const int valid = first + warp + apart < hidden ? hidden - column : 0;
+          float4& to = w[gate][i % kUnits];
+          to = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+          if constexpr (kWide) {
+            if (valid > 0) to = __ldg(reinterpret_cast<const float4*>(line));
+          } else {
+            if (valid > 0) to.x = __ldg(line);
+            if (valid > 1) to.y = __ldg(line + 1);
+            if (valid > 2) to.z = __ldg(line + 2);
+            if (valid > 3) to.w = __ldg(line + 3);
+          }
+        }
+        if (column >= kColumns) continue;
+#pragma unroll
+        for (int i = 0; i < 2 * kUnits; ++i) {
+          const int gate = i / kUnits, unit = i % kUnits;
+          const float4& v = w[gate][unit];
+          *reinterpret_cast<float4*>(&weight[gates + gate][warp + unit * L::kWarps][column]) = v;
+          most = fmaxf(most, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+        }
+      }
+    }
+    return most;
+  }
+};
 
 // The fragments of a warp's slice of w_hh: kTiles tiles of 4 registers. The first kKept are in
 // registers, the rest in shared memory.

@@ -66,7 +66,7 @@ void backward_with(const BackwardSweep& sweep) {
 template <int kKTiles, int kWarps, int kCluster>
 ResidentSize resident_size() {
   using L = Layout<kKTiles, kWarps, kCluster>;
-  constexpr int kInputs = kKTiles <= 8 ? 12 : 1;  // wider ones lack the registers for w_ih
+  constexpr int kInputs = kKTiles <= 8 ? 10 : 1;  // wider ones lack the registers for w_ih
   return {kKTiles * 16, kInputs, forward_with<L, kInputs>, backward_with<L>};
 }
 

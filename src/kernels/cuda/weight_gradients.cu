@@ -1,16 +1,15 @@
-// Gate gradients times what the gates were made of, over all steps at once: dw_hh, dw_ih and db.
+// Gate gradients times what the gates were made of, over all steps at once: dw_hh, dw_ih and both
+// db.
 //
-// Strategy: one product [4H, T B] x [T B, columns] in blocks of 128 x 128 or 128 x 112. The sum
-// over T B (32,000 for copy300) is split over about as many blocks as the GPU has SMs; each leaves
-// its part in the workspace, and a second kernel adds the parts in double, in order, and puts them
-// in torch's row order. The columns are h[t-1], by halves (gemm_halves.cuh), and, so that the gate
-// gradients are read once, 8 or 16 more: a one for the bias and, up to 15 of them, the inputs. More
-// inputs have a pass of their own. All columns are always computed: bits do not depend on what is
-// asked for.
+// Strategy: one product [4H, T B] x [T B, columns] in blocks of 128 x 128. The sum over T B (32,000
+// for copy300) is split over about as many blocks as the GPU has SMs; each leaves its part in the
+// workspace, and a second kernel adds the parts in double, in order, and puts them in torch's row
+// order. The columns are h[t-1], by halves (gemm_halves.cuh), and, so that the gate gradients are
+// read once, 16 more: a one for the bias and, up to 15 of them, the inputs. More inputs have a pass
+// of their own. All columns are always computed: bits do not depend on what is asked for.
 //
 // Limits: none in the sizes. 4H and H are padded to the tiles.
-// Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300 80 us, mnist 150 us; what
-// bounds them is in docs/kernels.md.
+// Measured alone, by CUDA events; figures and what bounds them are in docs/kernels.md.
 #include "kernels/cuda/weight_gradients.h"
 
 #include <algorithm>
@@ -31,14 +30,13 @@ size_t part_floats(const GradientPlan& plan, int64_t hidden) {
   return static_cast<size_t>(4 * hidden) * plan.part_columns;
 }
 
-GradientPlan make_plan(const LstmShape& s, int64_t columns, int tile_columns, int extra) {
+GradientPlan make_plan(const LstmShape& s, int64_t columns, int extra) {
   GradientPlan plan{};
   plan.columns = static_cast<int>(columns);
-  plan.tile_columns = tile_columns;
   plan.extra = extra;
   plan.part_columns = 4 * parts(columns, 4) + extra;
   plan.row_tiles = parts(4 * s.hidden, kGradientTile);
-  plan.column_tiles = parts(columns, tile_columns);
+  plan.column_tiles = parts(columns, kGradientTile);
   const int64_t sum = s.steps * s.batch;
   const int64_t wanted = std::max(1, kBlocksWanted / (plan.row_tiles * plan.column_tiles));
   const int64_t splits = std::min<int64_t>(wanted, parts(sum, kLeastSum));
@@ -48,29 +46,31 @@ GradientPlan make_plan(const LstmShape& s, int64_t columns, int tile_columns, in
 }
 
 GradientPlan recurrent_plan(const LstmShape& s) {
-  const bool narrow = 112 * parts(s.hidden, 112) < 128 * parts(s.hidden, 128);
-  return make_plan(s, s.hidden, narrow ? 112 : 128,
-                   s.input <= kFusedInput && s.input >= 8 ? 16 : 8);
+  return make_plan(s, s.hidden, recurrent_weights::kExtra);
 }
-GradientPlan input_plan(const LstmShape& s) { return make_plan(s, s.input, kGradientTile, 0); }
+GradientPlan input_plan(const LstmShape& s) { return make_plan(s, s.input, 0); }
 
 // Where the sums go; null is not wanted.
 struct Sums {
-  const float* partial;         // [R, splits, 4H, part_columns]
-  float *main, *inputs, *bias;  // [R, 4H, columns], [R, 4H, I], [R, 4H]
+  const float* partial;               // [R, splits, 4H, part_columns]
+  float *main, *inputs;               // [R, 4H, columns], [R, 4H, I]
+  float *bias_of_inputs, *bias_of_h;  // [R, 4H], the same numbers
   int hidden, input;
   bool fused;
   GradientPlan plan;
 
-  __device__ float* place(int64_t replica, int m, int n) const {
+  __device__ void put(int64_t replica, int m, int n, float value) const {
     const int extra = n - (plan.part_columns - plan.extra);  // column beside the main ones, from 0
     const int fused_inputs = fused ? input : 0;
     const int64_t row = replica * 4 * hidden + m % 4 * hidden + m / 4;
     if (extra < 0) {
-      return main != nullptr && n < plan.columns ? main + row * plan.columns + n : nullptr;
+      if (main != nullptr && n < plan.columns) main[row * plan.columns + n] = value;
+    } else if (extra < fused_inputs) {
+      if (inputs != nullptr) inputs[row * input + extra] = value;
+    } else if (extra == fused_inputs) {
+      if (bias_of_inputs != nullptr) bias_of_inputs[row] = value;
+      if (bias_of_h != nullptr) bias_of_h[row] = value;
     }
-    if (extra < fused_inputs) return inputs == nullptr ? nullptr : inputs + row * input + extra;
-    return extra == fused_inputs && bias != nullptr ? bias + row : nullptr;
   }
 };
 
@@ -83,6 +83,7 @@ __global__ void __launch_bounds__(kAddQuads* kAddThreads) add_parts(Sums s) {
   const int quad = blockIdx.x * kAddQuads + threadIdx.x;
   const int64_t replica = blockIdx.y;
   double sum[4] = {};
+  cudaGridDependencySynchronize();
   if (quad < quads) {
     const float4* from =
         reinterpret_cast<const float4*>(s.partial) + replica * s.plan.splits * quads + quad;
@@ -104,16 +105,30 @@ __global__ void __launch_bounds__(kAddQuads* kAddThreads) add_parts(Sums s) {
   double total = 0.0;
 #pragma unroll
   for (int i = 0; i < kAddThreads; ++i) total += sums[i][threadIdx.y][threadIdx.x];
-  float* to = s.place(replica, element / n_columns, element % n_columns);
-  if (to != nullptr) *to = static_cast<float>(total);
+  s.put(replica, element / n_columns, element % n_columns, static_cast<float>(total));
 }
 
-void launch(void (*kernel)(WeightProduct), dim3 grid, int bytes, const WeightProduct& p,
-            cudaStream_t stream) {
+void launch(void (*kernel)(WeightProduct), dim3 grid, int threads, int bytes,
+            const WeightProduct& p, cudaStream_t stream) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "cudaFuncSetAttribute(weight gradients)");
-  kernel<<<grid, kGradientThreads, bytes, stream>>>(p);
+  kernel<<<grid, threads, bytes, stream>>>(p);
   check(cudaGetLastError(), "launch of weight gradients");
+}
+
+// Its launch overlaps the end of the product before it.
+void launch_add_parts(const Sums& sums, unsigned replicas, cudaStream_t stream) {
+  cudaLaunchAttribute overlap;
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  const auto floats = static_cast<int64_t>(part_floats(sums.plan, sums.hidden));
+  config.gridDim = dim3(static_cast<unsigned>(parts(floats, 4 * kAddQuads)), replicas);
+  config.blockDim = dim3(kAddQuads, kAddThreads);
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, add_parts, sums), "launch of add_parts");
 }
 
 void run_weight_gradient(const WeightProduct& product, const Sums& sums, unsigned replicas,
@@ -122,18 +137,12 @@ void run_weight_gradient(const WeightProduct& product, const Sums& sums, unsigne
   const dim3 grid(static_cast<unsigned>(plan.splits),
                   static_cast<unsigned>(plan.row_tiles * plan.column_tiles), replicas);
   if (plan.extra == 0) {
-    launch(input_weights::multiply, grid, input_weights::kBytes, product, stream);
+    launch(input_weights::multiply, grid, kGradientThreads, input_weights::kBytes, product, stream);
   } else {
-    const bool narrow = plan.tile_columns == 112;
-    using recurrent_weights::multiply;
-    const auto kernel = plan.extra == 8 ? (narrow ? multiply<7, 8> : multiply<8, 8>)
-                                        : (narrow ? multiply<7, 16> : multiply<8, 16>);
-    launch(kernel, grid, recurrent_weights::kBytes, product, stream);
+    launch(recurrent_weights::multiply, grid, recurrent_weights::kThreads,
+           recurrent_weights::kBytes, product, stream);
   }
-  const auto blocks = static_cast<unsigned>(
-      parts(static_cast<int64_t>(part_floats(plan, product.hidden)), 4 * kAddQuads));
-  add_parts<<<dim3(blocks, replicas), dim3(kAddQuads, kAddThreads), 0, stream>>>(sums);
-  check(cudaGetLastError(), "launch of add_parts");
+  launch_add_parts(sums, replicas, stream);
 }
 
 }  // namespace
@@ -162,20 +171,21 @@ void weight_gradients(const BackwardArgs& args, const float* dgates, void* works
   product.input = static_cast<int>(s.input);
   const bool fused = s.input <= kFusedInput;
 
-  if (args.dw_hh != nullptr || args.db != nullptr || (fused && args.dw_ih != nullptr)) {
+  if (args.dw_hh != nullptr || args.db_ih != nullptr || args.db_hh != nullptr ||
+      (fused && args.dw_ih != nullptr)) {
     product.plan = recurrent_plan(s);
     product.aligned =
         s.hidden % 4 == 0 && starts_at_16_bytes(args.h) && starts_at_16_bytes(args.h0);
     run_weight_gradient(product,
-                        {product.partial, args.dw_hh, args.dw_ih, args.db, product.hidden,
-                         product.input, fused, product.plan},
+                        {product.partial, args.dw_hh, args.dw_ih, args.db_ih, args.db_hh,
+                         product.hidden, product.input, fused, product.plan},
                         replicas, stream);
   }
   if (!fused && args.dw_ih != nullptr) {
     product.plan = input_plan(s);
     product.aligned = s.input % 4 == 0 && starts_at_16_bytes(args.x);
     run_weight_gradient(product,
-                        {product.partial, args.dw_ih, nullptr, nullptr, product.hidden,
+                        {product.partial, args.dw_ih, nullptr, nullptr, nullptr, product.hidden,
                          product.input, false, product.plan},
                         replicas, stream);
   }

@@ -5,7 +5,8 @@
 
 namespace hdetach::cuda {
 
-// Fills whichever of args.dw_ih, dw_hh and db is not null. dgates: [replicas, T, B, H, 4].
+// Fills whichever of args.dw_ih, dw_hh, db_ih and db_hh is not null.
+// dgates: [replicas, T, B, H, 4].
 void weight_gradients(const BackwardArgs& args, const float* dgates, void* workspace);
 
 }  // namespace hdetach::cuda

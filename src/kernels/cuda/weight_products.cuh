@@ -12,11 +12,22 @@ constexpr int kFusedInput = 15;  // up to here the inputs are extra columns besi
 // How a weight gradient is cut up. A function of the sizes alone, replicas apart, so that bits are.
 struct GradientPlan {
   int columns;       // of the main product: H or I
-  int tile_columns;  // of a block
-  int extra;         // columns beside it: 0, 8 or 16
+  int extra;         // columns beside it
   int part_columns;  // of a part in the workspace
   int row_tiles, column_tiles;
   int splits, split_k;  // the sum over T B in `splits` runs of `split_k`
+};
+
+// A block's tile of the result and part of the sum.
+struct BlockShare {
+  int first_row, first_column, k_begin, k_end;
+
+  __device__ BlockShare(const GradientPlan& plan, int sum)
+      : first_row(blockIdx.y % plan.row_tiles * kGradientTile),
+        first_column(blockIdx.y / plan.row_tiles * kGradientTile),
+        k_begin(blockIdx.x * plan.split_k),
+        k_end(min(sum, k_begin + plan.split_k)) {}
+  __device__ int tiles() const { return (k_end - k_begin + kTileK - 1) / kTileK; }
 };
 
 struct WeightProduct {
@@ -69,44 +80,42 @@ static __global__ void __launch_bounds__(kGradientThreads, 1) multiply(WeightPro
   constexpr int kStage = 2 * Tile::kFloats;
   p.move_to_replica();
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const int first_row = blockIdx.y % p.plan.row_tiles * kGradientTile;
-  const int first_column = blockIdx.y / p.plan.row_tiles * kGradientTile;
-  const int rows = 4 * p.hidden;
-  const int k_begin = blockIdx.x * p.plan.split_k, k_end = min(p.sum, k_begin + p.plan.split_k);
+  const BlockShare share(p.plan, p.sum);
+  const int rows = 4 * p.hidden, k_end = share.k_end;
   const int warp_row = warp % 2 * 64, warp_column = warp / 2 * 32;
   Accumulators<4, 4> sum;
-  pipeline<kStages>((k_end - k_begin + kTileK - 1) / kTileK,
-                    [&](int stage, int tile) {
-                      float* row_tile = stages + stage * kStage;
-                      const int first_k = k_begin + tile * kTileK;
-                      Tile::fill<kGradientThreads>(
-                          row_tile, thread, first_row, rows, true, p.dgates, [&](int line) {
-                            const int k = first_k + line;
-                            return k < k_end ? p.dgates + static_cast<int64_t>(k) * rows : nullptr;
-                          });
-                      Tile::fill<kGradientThreads>(row_tile + Tile::kFloats, thread, first_column,
-                                                   p.input, p.aligned, p.dgates, [&](int line) {
-                                                     const int k = first_k + line;
-                                                     return k < k_end ? p.x_line(k) : nullptr;
-                                                   });
-                    },
-                    [&](int stage, int) {
-                      const float* row_tile = stages + stage * kStage;
+  pipeline<kStages>(
+      share.tiles(),
+      [&](int stage, int tile) {
+        float* row_tile = stages + stage * kStage;
+        const int first_k = share.k_begin + tile * kTileK;
+        Tile::fill<kGradientThreads>(
+            row_tile, thread, share.first_row, rows, true, p.dgates, [&](int line) {
+              const int k = first_k + line;
+              return k < k_end ? p.dgates + static_cast<int64_t>(k) * rows : nullptr;
+            });
+        Tile::fill<kGradientThreads>(row_tile + Tile::kFloats, thread, share.first_column, p.input,
+                                     p.aligned, p.dgates, [&](int line) {
+                                       const int k = first_k + line;
+                                       return k < k_end ? p.x_line(k) : nullptr;
+                                     });
+      },
+      [&](int stage, int) {
+        const float* row_tile = stages + stage * kStage;
 #pragma unroll 1
-                      for (int step = 0; step < kTileK / 8; ++step) {
-                        multiply_add(
-                            sum, Tile::rows<4>(row_tile, warp_row, step, lane),
-                            Tile::columns<4>(row_tile + Tile::kFloats, warp_column, step, lane));
-                      }
-                    });
+        for (int step = 0; step < kTileK / 8; ++step) {
+          multiply_add(sum, Tile::rows<4>(row_tile, warp_row, step, lane),
+                       Tile::columns<4>(row_tile + Tile::kFloats, warp_column, step, lane));
+        }
+      });
 
   float* out = p.part();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      const int row = first_row + warp_row + Tile::row(i, v / 2, lane);
-      const int n = first_column + warp_column + Tile::column<4>(0, v % 2, lane);
+      const int row = share.first_row + warp_row + Tile::row(i, v / 2, lane);
+      const int n = share.first_column + warp_column + Tile::column<4>(0, v % 2, lane);
       if (row >= rows || n >= p.plan.part_columns) continue;
       *reinterpret_cast<float4*>(out + static_cast<int64_t>(row) * p.plan.part_columns + n) = {
           sum.value[i][0][v], sum.value[i][1][v], sum.value[i][2][v], sum.value[i][3][v]};

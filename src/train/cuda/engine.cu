@@ -252,7 +252,7 @@ class CudaEngine : public Engine {
     args.dx = l == 0 ? nullptr : dx_[(l - 1) % 2].get();  // dh of the layer below
     args.dw_ih = gradient(0);
     args.dw_hh = gradient(1);
-    args.db = gradient(2);
+    args.db_ih = gradient(2);
     args.workspace = workspace_.get();
     layers_[l].kernel->backward(args);
   }

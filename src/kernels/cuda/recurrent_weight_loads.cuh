@@ -1,0 +1,96 @@
+// What a group of four warps holds in registers of a tile of recurrent_weight_products.cuh: gate
+// gradients, h[t-1] and the extra columns, as floats. Loads of a group's next tile are under way
+// while the other group splits its own.
+#pragma once
+
+#include "kernels/cuda/weight_products.cuh"
+
+namespace hdetach::cuda {
+namespace recurrent_weights {
+
+constexpr int kGroups = 2, kGroupWarps = 4, kGroupThreads = 32 * kGroupWarps;
+constexpr int kLines = kTileK / kGroupWarps;  // of a tile, a thread's
+constexpr int kExtra = 16, kThreadExtra = kExtra / kGroupWarps;
+
+// A thread's share of a tile: lines warp + 4 n, four neighbours each, and of the extra columns the
+// line `lane`, four neighbours.
+struct HeldTile {
+  float4 rows[kLines], columns[kLines];
+  float extra[kThreadExtra];
+};
+
+// Where a thread reads. Rows and columns past the last are copies of the last four: what they are
+// multiplied to is not kept.
+struct TileLoads {
+  const WeightProduct& p;
+  int k_begin, k_end;
+  int row, column;  // of its four neighbours
+  int lane, warp;   // in the group
+
+  __device__ TileLoads(const WeightProduct& product, const BlockShare& share)
+      : p(product),
+        k_begin(share.k_begin),
+        k_end(share.k_end),
+        lane(threadIdx.x % 32),
+        warp(threadIdx.x / 32 % kGroupWarps) {
+    row = min(share.first_row + 4 * lane, 4 * p.hidden - 4);
+    column = share.first_column + 4 * lane;
+    if (p.aligned) column = min(column, p.hidden - 4);
+  }
+
+  __device__ __forceinline__ int first_k(int tile) const { return k_begin + tile * kTileK; }
+  // Whether h0, whose magnitude is anything, is in the tile.
+  __device__ __forceinline__ bool is_initial(int tile) const { return first_k(tile) < p.batch; }
+
+  __device__ __forceinline__ void load_lines(float4 (&to)[kLines], const float* from, int width,
+                                             int tile) const {
+    const int64_t apart = static_cast<int64_t>(kGroupWarps) * width;
+    if (first_k(tile + 1) <= k_end) {
+#pragma unroll
+      for (int n = 0; n < kLines; ++n) {
+        to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
+      }
+      return;
+    }
+    const int lines = k_end - first_k(tile) - warp;
+#pragma unroll
+    for (int n = 0; n < kLines; ++n) {
+      to[n] = {0.0f, 0.0f, 0.0f, 0.0f};
+      if (kGroupWarps * n < lines) to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
+    }
+  }
+  __device__ __forceinline__ void load_rows(float4 (&to)[kLines], int tile) const {
+    const int64_t k = first_k(tile) + warp;
+    load_lines(to, p.dgates + k * (4 * p.hidden) + row, 4 * p.hidden, tile);
+  }
+  __device__ __forceinline__ void load_columns(float4 (&to)[kLines], int tile) const {
+    if (p.aligned && !is_initial(tile)) {
+      const int64_t k = first_k(tile) + warp - p.batch;
+      load_lines(to, p.h + k * p.hidden + column, p.hidden, tile);
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < kLines; ++n) {
+      const int k = first_k(tile) + warp + kGroupWarps * n;
+      const float* from = k < k_end ? p.h_line(k) : nullptr;
+      const int valid = from == nullptr ? 0 : p.hidden - column;
+      to[n].x = valid > 0 ? __ldg(from + column) : 0.0f;
+      to[n].y = valid > 1 ? __ldg(from + column + 1) : 0.0f;
+      to[n].z = valid > 2 ? __ldg(from + column + 2) : 0.0f;
+      to[n].w = valid > 3 ? __ldg(from + column + 3) : 0.0f;
+    }
+  }
+  __device__ __forceinline__ void load_extra(float (&to)[kThreadExtra], int tile) const {
+    const int k = first_k(tile) + lane, first = kThreadExtra * warp;
+    const int inputs = p.input <= kFusedInput ? p.input : 0;
+    const float* from = k < k_end && first < inputs ? p.x_line(k) : nullptr;
+#pragma unroll
+    for (int e = 0; e < kThreadExtra; ++e) {
+      to[e] = first + e == inputs ? 1.0f : 0.0f;  // the one multiplies zeros past the end
+      if (from != nullptr && first + e < inputs) to[e] = __ldg(from + first + e);
+    }
+  }
+};
+
+}  // namespace recurrent_weights
+}  // namespace hdetach::cuda
