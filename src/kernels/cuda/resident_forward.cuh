@@ -154,6 +154,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
     }
   }
   const auto copy_input = [&](int t, int stage) {
+    if (F::kInputs > 1) __syncwarp();  // all have read what was there
     if (t < steps) {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
