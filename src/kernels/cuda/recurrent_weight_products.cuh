@@ -171,8 +171,7 @@ __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const B
       extra[j] = *reinterpret_cast<const float2*>(inverses.extra + 8 * j + lane % 4 * 2);
     }
     multiply_half_tiles(
-        static_cast<uint32_t>(__cvta_generic_to_shared(stage.rows)),
-        static_cast<uint32_t>(__cvta_generic_to_shared(stage.columns)), group,
+        shared_address(stage.rows), shared_address(stage.columns), group,
         [&] {
           __syncwarp();
           if (lane == 0) shared.ring.say_empty(place);
@@ -210,7 +209,7 @@ static __global__ void __launch_bounds__(kThreads, 1) multiply(WeightProduct p) 
   extern __shared__ __align__(1024) char recurrent_memory[];
   Shared& shared = *reinterpret_cast<Shared*>(recurrent_memory);
   cudaTriggerProgrammaticLaunchCompletion();
-  if (threadIdx.x == 0) shared.ring.start(kGroupWarps, kMultiplyWarps);
+  if (threadIdx.x == 0) shared.ring.start<kGroupWarps, kMultiplyWarps>();
   __syncthreads();
   p.move_to_replica();
   const BlockShare share(p.plan, p.sum);

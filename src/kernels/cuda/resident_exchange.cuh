@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/mbarrier.cuh"
 #include "kernels/cuda/resident_layout.cuh"
 
 namespace hdetach::cuda {
@@ -24,15 +25,13 @@ class Exchange {
   // All threads of the cluster must call this.
   __device__ Exchange(char* shared, int reader, bool lead)
       : shared_(shared), reader_(reader), lead_(lead) {
-    const uint32_t here = address(shared);
+    const uint32_t here = shared_address(shared);
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) {
       asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there_[rank]) : "r"(here), "r"(rank));
     }
     if (lead_) {
-      for (int i = 0; i < 2; ++i) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(here + barrier(i)) : "memory");
-      }
+      for (int i = 0; i < 2; ++i) mbarrier_init<1>(here + barrier(i));
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     cooperative_groups::this_cluster().sync();
@@ -55,19 +54,7 @@ class Exchange {
   // This thread's mailbox, once everything sent to it in that exchange is there.
   __device__ __forceinline__ const char* receive(uint32_t count) {
     const int box = count & 1;
-    const uint32_t parity = (count >> 1) & 1;
-    uint32_t done = 0;
-    while (!done) {
-      asm volatile(
-          "{\n"
-          ".reg .pred p;\n"
-          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          "selp.u32 %0, 1, 0, p;\n"
-          "}"
-          : "=r"(done)
-          : "r"(address(shared_) + barrier(box)), "r"(parity)
-          : "memory");
-    }
+    mbarrier_wait(shared_address(shared_) + barrier(box), (count >> 1) & 1);
     if (lead_) arm(box);  // for the next time
     return shared_ + mailbox(box);
   }
@@ -76,16 +63,13 @@ class Exchange {
   __device__ void finish() { cooperative_groups::this_cluster().sync(); }
 
  private:
-  __device__ static uint32_t address(const void* shared) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  }
   __device__ int mailbox(int box) const { return (box * kReaders + reader_) * kBytes; }
   __device__ int barrier(int box) const {
     return 2 * kReaders * kBytes + (box * kReaders + reader_) * 8;
   }
   __device__ void arm(int box) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(shared_) +
-                                                                                barrier(box)),
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     shared_address(shared_) + barrier(box)),
                  "r"(kBytes)
                  : "memory");
   }

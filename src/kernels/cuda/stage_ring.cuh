@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/mbarrier.cuh"
+
 namespace hdetach::cuda {
 
 template <int kStages>
@@ -22,10 +24,11 @@ class StageRing {
   };
 
   // By one thread, before a barrier of the block. So many arrivals make a stage full or empty.
-  __device__ void start(int fillers, int emptiers) {
+  template <int kFillers, int kEmptiers>
+  __device__ void start() {
     for (int i = 0; i < kStages; ++i) {
-      init(full_ + i, fillers);
-      init(empty_ + i, emptiers);
+      mbarrier_init<kFillers>(shared_address(full_ + i));
+      mbarrier_init<kEmptiers>(shared_address(empty_ + i));
     }
   }
   __device__ void wait_until_full(const Place& at) { wait(full_ + at.stage, at.round & 1); }
@@ -35,29 +38,12 @@ class StageRing {
   __device__ void say_empty(const Place& at) { arrive(empty_ + at.stage); }
 
  private:
-  static __device__ uint32_t address(const uint64_t* barrier) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(barrier));
-  }
-  static __device__ void init(const uint64_t* barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals)
+  static __device__ __forceinline__ void arrive(const uint64_t* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                  : "memory");
   }
-  static __device__ __forceinline__ void arrive(const uint64_t* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(barrier)) : "memory");
-  }
   static __device__ __forceinline__ void wait(const uint64_t* barrier, uint32_t parity) {
-    uint32_t done = 0;
-    while (!done) {
-      asm volatile(
-          "{\n"
-          ".reg .pred p;\n"
-          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          "selp.u32 %0, 1, 0, p;\n"
-          "}"
-          : "=r"(done)
-          : "r"(address(barrier)), "r"(parity)
-          : "memory");
-    }
+    mbarrier_wait(shared_address(barrier), parity);
   }
 
   uint64_t full_[kStages], empty_[kStages];
