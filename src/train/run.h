@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/metrics.h"
+#include "train/outcome.h"
+#include "train/progress.h"
 #include "train/run_folder.h"
-#include "train/run_state.h"
 
 namespace hdetach::train {
 

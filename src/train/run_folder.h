@@ -18,9 +18,14 @@
 
 #include "train/config.h"
 #include "train/metrics.h"
-#include "train/run_state.h"
+
+namespace hdetach {
+class SequenceClassifier;
+}
 
 namespace hdetach::train {
+
+class RunState;
 
 // For readers, who take no lock.
 std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
