@@ -1,9 +1,10 @@
 // The kernels of the GPU against cuDNN and the paper's loop.
 //
-// As in a training loop, a contestant's steps are queued one after the other on torch's stream and
-// waited for once a repeat. Events on the stream tell when the device came to the start of a step,
-// to the end of its forward pass and to its end; a figure is the median over the steps of all
-// repeats. Every repeat runs each contestant in turn. All compute in plain float32: TF32 is off.
+// The steps of a repeat are queued one after the other on torch's stream while the stream is held,
+// then let go and waited for: the device is measured, not the host, whose own time for a step is
+// told beside it. Events on the stream tell when the device came to the start of a step, to the end
+// of its forward pass and to its end; a figure is the median over the steps of all repeats. Every
+// repeat runs each contestant in turn. All compute in plain float32: TF32 is off.
 #include <ATen/Context.h>
 #include <fmt/core.h>
 
@@ -27,9 +28,9 @@
 namespace hdetach::cli {
 namespace {
 
-// A repeat is this long, so that the queue fills, but no longer than this many steps.
+// A repeat is about this long, but no more steps than the queue of a stream holds.
 constexpr double kRepeatMilliseconds = 50;
-constexpr int kLeastSteps = 3, kMostSteps = 100;
+constexpr int kLeastSteps = 3, kMostSteps = 50;
 constexpr int kUntimedSteps = 2;  // at the start of a repeat
 
 using Clock = std::chrono::steady_clock;
@@ -62,6 +63,7 @@ struct Contestant {
 
   void run_repeat(TimerPool& timers) {
     void* const stream = current_stream();
+    CudaHold hold(stream);
     for (int i = 0; i < kUntimedSteps; ++i) step->run();
     for (int i = 0; i < steps_per_repeat; ++i) {
       const auto start = Clock::now();
@@ -74,6 +76,7 @@ struct Contestant {
       timers[i].whole.stop(stream);
       host_ms.push_back(milliseconds_since(start));
     }
+    hold.release();
     cuda_synchronize();
     for (int i = 0; i < steps_per_repeat; ++i) {
       const double forward = timers[i].forward.milliseconds();

@@ -1,6 +1,10 @@
 // device.h with the CUDA runtime.
 #include "kernels/cuda/device.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/kernels.h"
 
@@ -72,6 +76,34 @@ double CudaTimer::milliseconds() const {
   float elapsed = 0;
   check(cudaEventElapsedTime(&elapsed, as_event(start_), as_event(stop_)), "cudaEventElapsedTime");
   return elapsed;
+}
+
+struct CudaHold::Gate {
+  std::mutex mutex;
+  std::condition_variable opened;
+  bool open = false;
+
+  // In a thread of CUDA's own, when the stream comes to it.
+  static void wait(void* own) {
+    const std::unique_ptr<std::shared_ptr<Gate>> held(static_cast<std::shared_ptr<Gate>*>(own));
+    Gate& gate = **held;
+    std::unique_lock<std::mutex> lock(gate.mutex);
+    gate.opened.wait_for(lock, std::chrono::milliseconds(100), [&] { return gate.open; });
+  }
+};
+
+CudaHold::CudaHold(void* stream) : gate_(std::make_shared<Gate>()) {
+  auto own = std::make_unique<std::shared_ptr<Gate>>(gate_);
+  check(cudaLaunchHostFunc(as_stream(stream), Gate::wait, own.get()), "cudaLaunchHostFunc");
+  own.release();  // wait() frees it
+}
+
+CudaHold::~CudaHold() { release(); }
+
+void CudaHold::release() {
+  const std::lock_guard<std::mutex> lock(gate_->mutex);
+  gate_->open = true;
+  gate_->opened.notify_all();
 }
 
 }  // namespace hdetach

@@ -2,6 +2,7 @@
 // there is none: cuda_present() is false and nothing else may be called.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace hdetach {
@@ -29,6 +30,23 @@ class CudaTimer {
  private:
   void* start_;  // cudaEvent_t
   void* stop_;
+};
+
+// Holds back what is queued on a stream after it until release(), so that a slow host cannot leave
+// the device waiting between two pieces of work. The queue of a stream is short and a full one
+// makes the host wait, so a hold ends by itself after a tenth of a second.
+class CudaHold {
+ public:
+  explicit CudaHold(void* stream);
+  ~CudaHold();
+  CudaHold(const CudaHold&) = delete;
+  CudaHold& operator=(const CudaHold&) = delete;
+
+  void release();
+
+ private:
+  struct Gate;
+  std::shared_ptr<Gate> gate_;
 };
 
 }  // namespace hdetach

@@ -20,4 +20,8 @@ void CudaTimer::start(void*) { refuse(); }
 void CudaTimer::stop(void*) { refuse(); }
 double CudaTimer::milliseconds() const { refuse(); }
 
+CudaHold::CudaHold(void*) { refuse(); }
+CudaHold::~CudaHold() = default;
+void CudaHold::release() { refuse(); }
+
 }  // namespace hdetach
