@@ -49,6 +49,12 @@ const json& JsonObject::list(const char* key) const {
   return value;
 }
 
+const json& JsonObject::object(const char* key) const {
+  const json& value = member(key);
+  if (!value.is_object()) fail(fmt::format("{} is not an object", key));
+  return value;
+}
+
 bool JsonObject::has(const char* key) const {
   return content_.contains(key) && !content_[key].is_null();
 }

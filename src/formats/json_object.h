@@ -17,6 +17,7 @@ class JsonObject {
   double number(const char* key) const;  // NaN for null: JSON has none
   std::string text(const char* key) const;
   const nlohmann::json& list(const char* key) const;
+  const nlohmann::json& object(const char* key) const;
   bool has(const char* key) const;  // and it is not null
 
   [[noreturn]] void fail(const std::string& message) const;
