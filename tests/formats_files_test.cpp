@@ -7,11 +7,13 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #ifdef HDETACH_WITH_ZLIB
 #include <zlib.h>
 #endif
 
 #include "formats/files.h"
+#include "formats/mapped_file.h"
 #include "tests/mutate.h"
 
 namespace {
@@ -219,5 +221,30 @@ TEST_F(Files, WithoutZlibAGzipFileSaysWhatToDo) {
             "zlib1g-dev and build again");
 }
 #endif
+
+TEST_F(Files, AMappedFileHasItsBytes) {
+  files::MappedFile file(put("a", "1234"));
+  EXPECT_EQ(file.bytes(), "1234");
+  EXPECT_EQ(files::MappedFile(put("empty", "")).size(), 0u);
+  files::MappedFile other(put("b", "56"));
+  other = std::move(file);
+  EXPECT_EQ(other.bytes(), "1234");
+  const files::MappedFile third(std::move(other));
+  EXPECT_EQ(third.bytes(), "1234");
+}
+
+TEST_F(Files, WhatCannotBeMappedSaysWhy) {
+  const auto message = [](const fs::path& path) -> std::string {
+    try {
+      files::MappedFile file(path);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::string folder = folder_.string();
+  EXPECT_EQ(message(folder_ / "none"), folder + "/none: cannot map: No such file or directory");
+  EXPECT_EQ(message(folder_), folder + ": cannot map: not a regular file");
+}
 
 }  // namespace

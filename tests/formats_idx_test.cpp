@@ -19,7 +19,7 @@ std::string header(const std::vector<uint32_t>& shape, unsigned type = 8) {
   return bytes;
 }
 
-std::string message(const std::string& bytes, int dimensions) {
+std::string idx_message(const std::string& bytes, int dimensions) {
   try {
     idx::parse(bytes, "x", dimensions);
   } catch (const idx::Error& error) {
@@ -44,44 +44,44 @@ TEST(Idx, ReadsAnEmptyArray) {
 }
 
 TEST(Idx, RefusesAWrongMagicNumber) {
-  EXPECT_EQ(message("\x1F\x8B\x08\x01junk", 1),
+  EXPECT_EQ(idx_message("\x1F\x8B\x08\x01junk", 1),
             "x: byte 0: this is not an IDX file: it must start with two zeros");
-  EXPECT_EQ(message(header({1}, 0x0D) + "1234", 1),
+  EXPECT_EQ(idx_message(header({1}, 0x0D) + "1234", 1),
             "x: byte 2: type 13, but only type 8, unsigned bytes, is read");
-  EXPECT_EQ(message(header({1}) + "1", 3), "x: byte 3: the array has 1 dimensions, expected 3");
+  EXPECT_EQ(idx_message(header({1}) + "1", 3), "x: byte 3: the array has 1 dimensions, expected 3");
 }
 
 TEST(Idx, RefusesATruncatedFile) {
   const std::string whole = header({2, 2, 2}) + "12345678";
-  EXPECT_EQ(message("", 3), "x: byte 0: the file is empty");
-  EXPECT_EQ(message(whole.substr(0, 3), 3),
+  EXPECT_EQ(idx_message("", 3), "x: byte 0: the file is empty");
+  EXPECT_EQ(idx_message(whole.substr(0, 3), 3),
             "x: byte 3: the file ends inside the magic number, which has 4 bytes");
-  EXPECT_EQ(message(whole.substr(0, 15), 3),
+  EXPECT_EQ(idx_message(whole.substr(0, 15), 3),
             "x: byte 15: the file ends inside the header, which has 16 bytes");
   EXPECT_EQ(
-      message(whole.substr(0, 21), 3),
+      idx_message(whole.substr(0, 21), 3),
       "x: byte 21: the file ends here, 3 bytes before the end of its array of 2 x 2 x 2 bytes");
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(message(whole.substr(0, size), 3), "no error") << size;
+    EXPECT_NE(idx_message(whole.substr(0, size), 3), "no error") << size;
   }
-  EXPECT_EQ(message(whole, 3), "no error");
+  EXPECT_EQ(idx_message(whole, 3), "no error");
 }
 
 TEST(Idx, RefusesBytesBehindTheArray) {
-  EXPECT_EQ(message(header({3}) + "12345", 1),
+  EXPECT_EQ(idx_message(header({3}) + "12345", 1),
             "x: byte 11: the array of 3 bytes ends here, but 2 bytes follow");
 }
 
 TEST(Idx, RefusesHugeDimensionsWithoutAskingForMemory) {
   const uint32_t most = 0xFFFFFFFF;
-  EXPECT_EQ(message(header({most}) + "1", 1),
+  EXPECT_EQ(idx_message(header({most}) + "1", 1),
             "x: byte 9: the file ends here, 4294967294 bytes before the end of its array of "
             "4294967295 bytes");
   // The product overflows at the second dimension, and would come out small.
   EXPECT_EQ(
-      message(header({most, most, most}), 3),
+      idx_message(header({most, most, most}), 3),
       "x: byte 8: the dimensions 4294967295 x 4294967295 are more bytes than a file can have");
-  EXPECT_EQ(message(header({0x80000000, 0x80000000, 4}), 3),
+  EXPECT_EQ(idx_message(header({0x80000000, 0x80000000, 4}), 3),
             "x: byte 12: the dimensions 2147483648 x 2147483648 x 4 are more bytes than a file can "
             "have");
 }
@@ -89,7 +89,7 @@ TEST(Idx, RefusesHugeDimensionsWithoutAskingForMemory) {
 TEST(Idx, DamagedFilesAreReadOrRefused) {
   const std::string good = header({2, 3, 3}) + "123456789123456789";
   hdetach::expect_read_or_refused([&](hdetach::Mutator& mutate, int) { return mutate(good); },
-                                  [](const std::string& bytes) { return message(bytes, 3); },
+                                  [](const std::string& bytes) { return idx_message(bytes, 3); },
                                   "x: byte ");
 }
 

@@ -26,7 +26,7 @@ std::string array(const std::string& name, int begin, int end) {
          "],\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
 
-std::string message(const std::string& bytes) {
+std::string safetensors_message(const std::string& bytes) {
   try {
     safetensors::parse(bytes, "x");
   } catch (const safetensors::Error& error) {
@@ -133,46 +133,47 @@ TEST(Safetensors, ReadsAHeaderInAnyOrder) {
 }
 
 TEST(Safetensors, RefusesALyingHeaderSize) {
-  EXPECT_EQ(message(""),
+  EXPECT_EQ(safetensors_message(""),
             "x: byte 0: the file ends inside the size of its header, which has 8 bytes");
-  EXPECT_EQ(message("1234567"),
+  EXPECT_EQ(safetensors_message("1234567"),
             "x: byte 7: the file ends inside the size of its header, which has 8 bytes");
-  EXPECT_EQ(message(file("{}").substr(0, 9)),
+  EXPECT_EQ(safetensors_message(file("{}").substr(0, 9)),
             "x: byte 0: a header of 2 bytes is promised, in a file of 9; the most is 100000000");
-  EXPECT_EQ(message(std::string(8, '\xFF') + "{}"),
+  EXPECT_EQ(safetensors_message(std::string(8, '\xFF') + "{}"),
             "x: byte 0: a header of 18446744073709551615 bytes is promised, in a file of 10; the "
             "most is 100000000");
-  EXPECT_EQ(message(file("")), "x: byte 8: the header must start with {");
-  EXPECT_EQ(message(file(" {}")), "x: byte 8: the header must start with {");
-  EXPECT_EQ(message(file("[]")), "x: byte 8: the header must start with {");
+  EXPECT_EQ(safetensors_message(file("")), "x: byte 8: the header must start with {");
+  EXPECT_EQ(safetensors_message(file(" {}")), "x: byte 8: the header must start with {");
+  EXPECT_EQ(safetensors_message(file("[]")), "x: byte 8: the header must start with {");
 }
 
 TEST(Safetensors, RefusesAHeaderOverTheLimit) {
-  EXPECT_EQ(message(file("{" + std::string(100'000'000, ' ') + "}")),
+  EXPECT_EQ(safetensors_message(file("{" + std::string(100'000'000, ' ') + "}")),
             "x: byte 0: a header of 100000002 bytes is promised, in a file of 100000010; the most "
             "is 100000000");
 }
 
 TEST(Safetensors, RefusesBadJson) {
-  EXPECT_EQ(message(file("{\"a\"")), "x: byte 12: the header is not valid JSON");
-  EXPECT_EQ(message(file("{} x")), "x: byte 12: the header is not valid JSON");
-  EXPECT_EQ(message(file("{\"\xFF\":1}")), "x: byte 11: the header is not valid JSON");
-  EXPECT_EQ(message(file(std::string("{}\0{", 4))), "x: byte 10: zero byte in the header");
+  EXPECT_EQ(safetensors_message(file("{\"a\"")), "x: byte 12: the header is not valid JSON");
+  EXPECT_EQ(safetensors_message(file("{} x")), "x: byte 12: the header is not valid JSON");
+  EXPECT_EQ(safetensors_message(file("{\"\xFF\":1}")), "x: byte 11: the header is not valid JSON");
+  EXPECT_EQ(safetensors_message(file(std::string("{}\0{", 4))),
+            "x: byte 10: zero byte in the header");
 }
 
 TEST(Safetensors, RefusesNestingWithoutGoingDeep) {
   std::string deep = "{\"a\":";
   for (int i = 0; i < 1'000'000; ++i) deep += "{\"a\":";
-  EXPECT_EQ(message(file(deep)), "x: byte 17: array \"a\" has an unknown field \"a\"");
-  EXPECT_EQ(message(file("{\"a\":" + std::string(1'000'000, '['))),
+  EXPECT_EQ(safetensors_message(file(deep)), "x: byte 17: array \"a\" has an unknown field \"a\"");
+  EXPECT_EQ(safetensors_message(file("{\"a\":" + std::string(1'000'000, '['))),
             "x: byte 14: the header has a list where the format has none, at or after \"a\"");
-  EXPECT_EQ(message(file("{\"a\":{\"shape\":" + std::string(1'000'000, '['))),
+  EXPECT_EQ(safetensors_message(file("{\"a\":{\"shape\":" + std::string(1'000'000, '['))),
             "x: byte 24: the header has a list where the format has none, at or after \"shape\"");
 }
 
 TEST(Safetensors, RefusesWrongFields) {
   const auto with = [](const std::string& fields) {
-    return message(file("{\"a\":{" + fields + "}}"));
+    return safetensors_message(file("{\"a\":{" + fields + "}}"));
   };
   const std::string end = ": dtype, shape or data_offsets is missing";
   EXPECT_EQ(with(""), "x: byte 15: array \"a\"" + end);
@@ -201,18 +202,18 @@ TEST(Safetensors, RefusesWrongFields) {
 }
 
 TEST(Safetensors, RefusesWrongMetadata) {
-  EXPECT_EQ(message(file(R"({"__metadata__":{"a":1}})")),
+  EXPECT_EQ(safetensors_message(file(R"({"__metadata__":{"a":1}})")),
             "x: byte 31: the header has a number where the format has none, at or after \"a\"");
-  EXPECT_EQ(message(file(R"({"__metadata__":"a"})")),
+  EXPECT_EQ(safetensors_message(file(R"({"__metadata__":"a"})")),
             "x: byte 27: the header has a string where the format has none, at or after "
             "\"__metadata__\"");
-  EXPECT_EQ(message(file(R"({"__metadata__":{"a":"","a":""}})")),
+  EXPECT_EQ(safetensors_message(file(R"({"__metadata__":{"a":"","a":""}})")),
             "x: byte 35: \"a\" stands twice in __metadata__");
 }
 
 TEST(Safetensors, RefusesShapesThatDoNotMatchTheBytes) {
   const auto with = [](const std::string& dtype, const std::string& shape) {
-    return message(
+    return safetensors_message(
         file("{\"a\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[0,4]}}",
              "1234"));
   };
@@ -229,29 +230,34 @@ TEST(Safetensors, RefusesShapesThatDoNotMatchTheBytes) {
 }
 
 TEST(Safetensors, RefusesHolesOverlapsAndLoss) {
-  EXPECT_EQ(message(file("{" + array("a", 0, 2) + "," + array("b", 2, 4) + "}", "1234")),
-            "no error");
+  EXPECT_EQ(
+      safetensors_message(file("{" + array("a", 0, 2) + "," + array("b", 2, 4) + "}", "1234")),
+      "no error");
   const auto data_of = [](const std::string& header) { return std::to_string(8 + header.size()); };
   std::string header = "{" + array("a", 0, 2) + "," + array("b", 3, 4) + "}";
-  EXPECT_EQ(message(file(header, "1234")), "x: byte " + std::to_string(8 + header.size() + 2) +
-                                               ": array \"b\" leaves a hole before it");
+  EXPECT_EQ(
+      safetensors_message(file(header, "1234")),
+      "x: byte " + std::to_string(8 + header.size() + 2) + ": array \"b\" leaves a hole before it");
   header = "{" + array("a", 0, 3) + "," + array("b", 2, 4) + "}";
-  EXPECT_EQ(message(file(header, "1234")), "x: byte " + std::to_string(8 + header.size() + 2) +
-                                               ": array \"b\" overlaps the one before it");
+  EXPECT_EQ(safetensors_message(file(header, "1234")),
+            "x: byte " + std::to_string(8 + header.size() + 2) +
+                ": array \"b\" overlaps the one before it");
   header = "{" + array("a", 1, 4) + "}";
-  EXPECT_EQ(message(file(header, "1234")),
+  EXPECT_EQ(safetensors_message(file(header, "1234")),
             "x: byte " + data_of(header) + ": array \"a\" leaves a hole before it");
   header = "{" + array("a", 0, 5) + "}";
-  EXPECT_EQ(message(file(header, "1234")),
+  EXPECT_EQ(safetensors_message(file(header, "1234")),
             "x: byte " + data_of(header) + ": array \"a\" reaches beyond the end of the file");
   header = "{" + array("a", 0, 3) + "}";
-  EXPECT_EQ(message(file(header, "1234")), "x: byte " + std::to_string(8 + header.size() + 3) +
-                                               ": no array covers the last 1 bytes");
-  EXPECT_EQ(message(file("{}", "1234")), "x: byte 10: no array covers the last 4 bytes");
+  EXPECT_EQ(
+      safetensors_message(file(header, "1234")),
+      "x: byte " + std::to_string(8 + header.size() + 3) + ": no array covers the last 1 bytes");
+  EXPECT_EQ(safetensors_message(file("{}", "1234")),
+            "x: byte 10: no array covers the last 4 bytes");
 }
 
 TEST(Safetensors, RefusesANameTwice) {
-  EXPECT_EQ(message(file("{" + array("a", 0, 1) + "," + array("a", 1, 2) + "}", "12")),
+  EXPECT_EQ(safetensors_message(file("{" + array("a", 0, 1) + "," + array("a", 1, 2) + "}", "12")),
             "x: byte 64: \"a\" stands twice in the header");
 }
 
@@ -286,7 +292,7 @@ TEST(Safetensors, DamagedFilesAreReadOrRefused) {
         }
         return bytes;
       },
-      message, "x: byte ");
+      safetensors_message, "x: byte ");
 }
 
 }  // namespace

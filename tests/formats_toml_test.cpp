@@ -19,7 +19,7 @@ const T& get(const toml::Table& table, const char* key) {
   return std::get<T>(toml::find(table, key)->data);
 }
 
-std::string message(const std::string& text) {
+std::string toml_message(const std::string& text) {
   try {
     toml::parse(text, "x.toml");
   } catch (const toml::Error& error) {
@@ -109,12 +109,13 @@ TEST(Toml, ReadsTextWithoutALastLineEnd) {
 
 struct Refused {
   const char* text;
-  const char* message;  // behind "x.toml:"
+  const char* toml_message;  // behind "x.toml:"
 };
 
 void expect_refused(const std::vector<Refused>& cases) {
   for (const Refused& refused : cases) {
-    EXPECT_EQ(message(refused.text), std::string("x.toml:") + refused.message) << refused.text;
+    EXPECT_EQ(toml_message(refused.text), std::string("x.toml:") + refused.toml_message)
+        << refused.text;
   }
 }
 
@@ -220,7 +221,7 @@ TEST(Toml, RefusesBadCharacters) {
 }
 
 TEST(Toml, MessagesRepeatLittleOfTheFile) {
-  EXPECT_EQ(message("a = " + std::string(100000, 'x')),
+  EXPECT_EQ(toml_message("a = " + std::string(100000, 'x')),
             "x.toml:1: `" + std::string(40, 'x') +
                 "...` is not a value; strings stand in quotes, numbers start with a digit");
 }
@@ -229,9 +230,9 @@ TEST(Toml, ArraysNestThirtyTwoDeep) {
   const auto nested = [](size_t depth) {
     return "a = " + std::string(depth, '[') + std::string(depth, ']');
   };
-  EXPECT_EQ(message(nested(32)), "no error");
-  EXPECT_EQ(message(nested(33)), "x.toml:1: arrays nest deeper than 32; nest them less");
-  EXPECT_EQ(message(nested(1000000)), "x.toml:1: arrays nest deeper than 32; nest them less");
+  EXPECT_EQ(toml_message(nested(32)), "no error");
+  EXPECT_EQ(toml_message(nested(33)), "x.toml:1: arrays nest deeper than 32; nest them less");
+  EXPECT_EQ(toml_message(nested(1000000)), "x.toml:1: arrays nest deeper than 32; nest them less");
 }
 
 // A search through the table for every key would take minutes.
@@ -243,7 +244,7 @@ TEST(Toml, ReadsManyKeysAndTables) {
 }
 
 TEST(Toml, RefusesWhatIsTooLargeForAConfiguration) {
-  EXPECT_EQ(message(std::string((size_t{1} << 26) + 1, '\n')),
+  EXPECT_EQ(toml_message(std::string((size_t{1} << 26) + 1, '\n')),
             "x.toml:1: the file is larger than 64 MiB; is it a configuration?");
 }
 
@@ -275,7 +276,7 @@ TEST(Toml, DamagedTextIsReadOrRefused) {
       "# run\ntask = \"copy\"\nlr = 1e-3\nseeds = [1, 2, [3.5, 'x']]\nclip = inf\n"
       "\"k\\u00e9y\" = -1_000\n[one]\nflag = true\n[[run]]\nx = 1\n[[run]]\ny = \"\xC3\xA9\"\n";
   hdetach::expect_read_or_refused([&](hdetach::Mutator& mutate, int) { return mutate(good); },
-                                  message, "x.toml:");
+                                  toml_message, "x.toml:");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "formats/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,7 +84,14 @@ class Descriptor {
     return status.st_size;
   }
 
-  // False where it fails: this is the way back from another failure.
+  void go_to(off_t offset) {
+    if (::lseek(fd_, offset, SEEK_SET) < 0) fail_system(path_, "seek");
+  }
+
+  // Until this is closed, or the process ends however it ends.
+  bool lock() { return ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
+
+  // False where it fails: this may be the way back from another failure.
   bool truncate(off_t size) {
     return retry([&] { return ::ftruncate(fd_, size); }) == 0;
   }
@@ -235,6 +243,42 @@ void append_line(const fs::path& path, const std::string& line) {
   file.flush();
   file.close();
   if (before == 0) flush_folder_of(path);
+}
+
+class GrowingFile::Part : public Descriptor {
+ public:
+  explicit Part(fs::path path)
+      : Descriptor(path, O_RDWR | O_CREAT | O_APPEND), path(std::move(path)) {
+    if (!lock()) fail(this->path, "another process is writing it; wait for that one");
+  }
+  const fs::path path;
+};
+
+GrowingFile::GrowingFile(const fs::path& path)
+    : path_(path), part_(std::make_unique<Part>(path.string() + ".part")) {}
+
+GrowingFile::~GrowingFile() = default;
+GrowingFile::GrowingFile(GrowingFile&&) noexcept = default;
+
+int64_t GrowingFile::size() const { return part_->size(); }
+
+std::string GrowingFile::start(size_t most) const {
+  std::string bytes(most, '\0');
+  part_->go_to(0);
+  bytes.resize(part_->read(bytes.data(), most));
+  return bytes;
+}
+
+void GrowingFile::cut(int64_t size) {
+  if (!part_->truncate(size)) fail_system(part_->path, "shorten");
+}
+
+void GrowingFile::append(const std::string& bytes) { part_->write(bytes); }
+
+void GrowingFile::complete() {
+  part_->flush();
+  if (::rename(part_->path.c_str(), path_.c_str()) != 0) fail_system(path_, "replace");
+  flush_folder_of(path_);
 }
 
 }  // namespace hdetach::files

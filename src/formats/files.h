@@ -1,7 +1,9 @@
 // Whole files, in and out.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 namespace hdetach::files {
@@ -19,5 +21,27 @@ void write(const std::filesystem::path& path, const std::string& bytes);
 
 // Adds a line to the end of the file and flushes it to the disk.
 void append_line(const std::filesystem::path& path, const std::string& line);
+
+// A file too large for memory, which gets its name only when it is complete: until then it grows at
+// its end under the name PATH.part, where another process finds it again. The system keeps what was
+// appended when the process is killed. All throw as read() does, and so does a file that another
+// process has open here.
+class GrowingFile {
+ public:
+  explicit GrowingFile(const std::filesystem::path& path);
+  ~GrowingFile();
+  GrowingFile(GrowingFile&& other) noexcept;
+
+  int64_t size() const;
+  std::string start(size_t most) const;  // its first bytes, fewer where it is shorter
+  void cut(int64_t size);
+  void append(const std::string& bytes);
+  void complete();  // flushes it to the disk and renames it; the last call
+
+ private:
+  class Part;
+  std::filesystem::path path_;
+  std::unique_ptr<Part> part_;
+};
 
 }  // namespace hdetach::files

@@ -238,16 +238,23 @@ std::string json_string(const std::string& text) {
   }
 }
 
-}  // namespace
-
-const Array* File::find(const std::string& name) const {
-  for (const Array& array : arrays) {
-    if (array.name == name) return &array;
-  }
-  return nullptr;
+// Larger elements first, so that every array starts at a multiple of its element's size.
+std::vector<const View*> in_order(const std::vector<View>& arrays) {
+  std::vector<const View*> ordered(arrays.size());
+  std::transform(arrays.begin(), arrays.end(), ordered.begin(), [](const View& v) { return &v; });
+  std::stable_sort(ordered.begin(), ordered.end(), [](const View* a, const View* b) {
+    return element_size(a->dtype) > element_size(b->dtype);
+  });
+  return ordered;
 }
 
-std::string serialize(const std::vector<View>& arrays, const Metadata& metadata) {
+// The header with its size before it, and where each array ends after it.
+struct Start {
+  std::string bytes;
+  std::vector<size_t> ends;
+};
+
+Start start_of(const std::vector<const View*>& ordered, const Metadata& metadata) {
   std::string header;
   const auto add = [&header](const std::string& key, const std::string& value) {
     header += (header.empty() ? "" : ",") + json_string(key) + ":" + value;
@@ -255,15 +262,8 @@ std::string serialize(const std::vector<View>& arrays, const Metadata& metadata)
   for (const auto& [key, value] : metadata) add(key, json_string(value));
   if (!metadata.empty()) header = json_string(kMetadata) + ":{" + header + "}";
 
-  // Larger elements first, so that every array starts at a multiple of its element's size.
-  std::vector<const View*> ordered(arrays.size());
-  std::transform(arrays.begin(), arrays.end(), ordered.begin(), [](const View& v) { return &v; });
-  std::stable_sort(ordered.begin(), ordered.end(), [](const View* a, const View* b) {
-    return element_size(a->dtype) > element_size(b->dtype);
-  });
-
   std::unordered_set<std::string> names{kMetadata};
-  std::vector<size_t> ends;
+  Start start;
   size_t end = 0;
   for (const View* view : ordered) {
     const std::string what = "safetensors: array " + shown(view->name);
@@ -274,7 +274,7 @@ std::string serialize(const std::vector<View>& arrays, const Metadata& metadata)
     if (!array_size(element, view->shape, size) || __builtin_add_overflow(begin, size, &end)) {
       throw Error(what + ": the shape is negative or too large");
     }
-    ends.push_back(end);
+    start.ends.push_back(end);
     add(view->name, "{\"dtype\":\"" + view->dtype + "\",\"shape\":" + json_list(view->shape) +
                         ",\"data_offsets\":" + json_list(std::array<size_t, 2>{begin, end}) + "}");
   }
@@ -283,18 +283,43 @@ std::string serialize(const std::vector<View>& arrays, const Metadata& metadata)
   if (header.size() > kMostHeader) throw Error("safetensors: the header is larger than 100 MB");
 
   const uint64_t header_size = header.size();
-  std::string bytes;
-  bytes.reserve(kPrefix + header.size() + end);
-  bytes.append(reinterpret_cast<const char*>(&header_size), kPrefix);
-  bytes += header;
+  start.bytes.assign(reinterpret_cast<const char*>(&header_size), kPrefix);
+  start.bytes += header;
+  return start;
+}
+
+}  // namespace
+
+const Array* Contents::find(const std::string& name) const {
+  for (const Array& array : arrays) {
+    if (array.name == name) return &array;
+  }
+  return nullptr;
+}
+
+std::string serialize(const std::vector<View>& arrays, const Metadata& metadata) {
+  const std::vector<const View*> ordered = in_order(arrays);
+  auto [bytes, ends] = start_of(ordered, metadata);
+  bytes.reserve(bytes.size() + (ends.empty() ? 0 : ends.back()));
   size_t begin = 0;
   for (size_t i = 0; i < ordered.size(); begin = ends[i++]) {
     if (ends[i] > begin) bytes.append(static_cast<const char*>(ordered[i]->data), ends[i] - begin);
   }
-  return bytes;
+  return std::move(bytes);
+}
+
+std::string serialize_header(const std::vector<View>& arrays, const Metadata& metadata) {
+  return start_of(in_order(arrays), metadata).bytes;
 }
 
 File parse(std::string bytes, const std::string& name) {
+  File file;
+  file.bytes = std::move(bytes);
+  static_cast<Contents&>(file) = read_header(file.bytes, name);
+  return file;
+}
+
+Contents read_header(std::string_view bytes, const std::string& name) {
   Header header(name);
   if (bytes.size() < kPrefix) {
     header.fail(bytes.size(), "the file ends inside the size of its header, which has 8 bytes");
@@ -318,7 +343,7 @@ File parse(std::string bytes, const std::string& name) {
   std::stable_sort(infos.begin(), infos.end(),
                    [](const Info& a, const Info& b) { return a.offsets < b.offsets; });
   const size_t data = kPrefix + header_size, data_size = bytes.size() - data;
-  File file;
+  Contents contents;
   size_t covered = 0;
   for (Info& info : infos) {
     const auto first = static_cast<size_t>(info.offsets[0]);
@@ -331,16 +356,16 @@ File parse(std::string bytes, const std::string& name) {
       header.fail(data + std::min(first, covered), "array " + shown(info.name) + wrong);
     }
     covered = last;
-    file.arrays.push_back(Array{std::move(info.name), std::move(info.dtype), std::move(info.shape),
-                                bytes.data() + data + first, last - first});
+    contents.arrays.push_back(Array{std::move(info.name), std::move(info.dtype),
+                                    std::move(info.shape), bytes.data() + data + first,
+                                    last - first});
   }
   if (covered != data_size) {
     header.fail(data + covered,
                 "no array covers the last " + std::to_string(data_size - covered) + " bytes");
   }
-  file.metadata = std::move(header.metadata);
-  file.bytes = std::move(bytes);
-  return file;
+  contents.metadata = std::move(header.metadata);
+  return contents;
 }
 
 }  // namespace hdetach::safetensors

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hdetach::safetensors {
@@ -25,21 +26,26 @@ struct Array {
   std::string name;
   std::string dtype;
   std::vector<int64_t> shape;
-  const char* data;  // into File::bytes, aligned to the type where the file was written by us
+  const char* data;  // into the file's bytes, aligned to the type where the file was written by us
   size_t size;       // bytes
 };
 
-struct File {
-  std::string bytes;  // the whole file; moved, not copied, so that Array::data stays valid
+// What the header says, checked against the size of the file.
+struct Contents {
   Metadata metadata;
   std::vector<Array> arrays;  // in the order of their bytes
+
+  const Array* find(const std::string& name) const;  // null when there is none
+};
+
+// Contents that own their bytes.
+struct File : Contents {
+  std::string bytes;  // the whole file; moved, not copied, so that Array::data stays valid
 
   // A copy would point into the original.
   File() = default;
   File(File&&) = default;
   File& operator=(File&&) = default;
-
-  const Array* find(const std::string& name) const;  // null when there is none
 };
 
 // "best.safetensors: byte 12: what is wrong"
@@ -49,9 +55,17 @@ struct Error : std::runtime_error {
 
 std::string serialize(const std::vector<View>& arrays, const Metadata& metadata);
 
+// What serialize() begins with, for a file that grows piece by piece: the arrays follow without a
+// gap, those of larger elements first. Their data are not looked at.
+std::string serialize_header(const std::vector<View>& arrays, const Metadata& metadata);
+
 // `name` stands in the messages. Any bytes are safe: a header that lies about its size, offsets
 // that overlap, leave holes or leave the file, shapes that do not match the bytes, and unknown
 // types throw Error.
 File parse(std::string bytes, const std::string& name);
+
+// parse() of bytes that stay where they are (a mapped file, say) and outlive what is returned. Only
+// the header is looked at.
+Contents read_header(std::string_view bytes, const std::string& name);
 
 }  // namespace hdetach::safetensors

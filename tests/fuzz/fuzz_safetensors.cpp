@@ -28,6 +28,9 @@ uint64_t header_end(const std::string& bytes) {
 bool check(std::string bytes) {
   safetensors::File file;
   try {
+    // Where no zero ends the bytes, as none ends a mapped file.
+    const std::vector<char> mapped(bytes.begin(), bytes.end());
+    safetensors::read_header({mapped.data(), mapped.size()}, "x");
     file = safetensors::parse(std::move(bytes), "x");
   } catch (const safetensors::Error&) {
     return false;

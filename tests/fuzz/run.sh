@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Feeds the readers of files mutated inputs, under AddressSanitizer and UBSan, with libFuzzer.
 # Usage: run.sh BUILD_DIR [INPUTS], 1000000 inputs a target unless told. Stops at the first failure;
-# the input that caused it stays in BUILD_DIR. Debian's packages: clang, libclang-rt-14-dev, libfmt-dev
-# and nlohmann-json3-dev.
+# the input that caused it stays in BUILD_DIR. Debian's packages: clang, libclang-rt-14-dev, libfmt-dev,
+# libjpeg-dev and nlohmann-json3-dev.
 set -euo pipefail
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   echo "usage: run.sh BUILD_DIR [INPUTS]" >&2
@@ -19,9 +19,10 @@ src=$(cd "$here/../../src" && pwd)
 fuzz() {
   local name=$1 program=$build/fuzz_$1 log=$build/fuzz_$1.log
   shift
-  # With fmt in its headers, a target is nothing but its sources.
+  # With fmt in its headers, a target is nothing but its sources; libjpeg goes into one of them.
   clang++ -std=c++17 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-    -DFMT_HEADER_ONLY -I"$src" "$here/fuzz_$name.cpp" "${@/#/$src/}" -o "$program"
+    -DFMT_HEADER_ONLY -DHDETACH_WITH_JPEG -I"$src" "$here/fuzz_$name.cpp" "${@/#/$src/}" \
+    -Wl,--as-needed -ljpeg -o "$program"
   local start=$SECONDS
   # The first folder takes what libFuzzer finds, which does not belong among the seeds.
   mkdir -p "$build/corpus_$name"
@@ -45,6 +46,13 @@ fuzz() {
 }
 
 fuzz idx formats/idx.cpp
+fuzz jpeg formats/jpeg.cpp
 fuzz safetensors formats/safetensors.cpp
+fuzz tfjs formats/tfjs_weights.cpp formats/files.cpp
+fuzz karpathy formats/karpathy_json.cpp
+fuzz tab_table formats/tab_table.cpp formats/toml.cpp formats/toml_text.cpp
 fuzz toml formats/toml.cpp formats/toml_text.cpp
 fuzz config formats/toml.cpp formats/toml_text.cpp train/config.cpp train/sweep_file.cpp
+fuzz captions formats/coco_captions.cpp tasks/ptb_tokenizer.cpp tasks/ptb/abbreviations.cpp \
+  tasks/ptb/addresses.cpp tasks/ptb/characters.cpp tasks/ptb/numbers.cpp tasks/ptb/signs.cpp \
+  tasks/ptb/words.cpp

@@ -1,0 +1,171 @@
+#include "tasks/caption_set.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "op/random_bits.h"
+#include "tasks/caption_files.h"
+#include "tasks/ptb_tokenizer.h"
+#include "tasks/sequence_set.h"
+
+namespace hdetach::tasks {
+namespace {
+
+// Images of a split while the vocabulary is not known yet.
+struct Gathered {
+  std::vector<CaptionedImage> images;
+  std::vector<std::string> words;  // of the captions of all images, one after the other
+  int64_t most = 0;                // images, 0: all
+
+  bool full() const { return most > 0 && static_cast<int64_t>(images.size()) >= most; }
+
+  void add(int64_t row, ListedImage listed) {
+    CaptionedImage image;
+    image.id = listed.id;
+    image.row = row;
+    for (size_t i = 0; i < listed.captions.size(); ++i) {
+      image.references.push_back(ptb_tokenize(listed.captions[i]));
+      words.push_back(listed.words[i].empty() ? image.references.back()
+                                              : std::move(listed.words[i]));
+    }
+    images.push_back(std::move(image));
+  }
+
+  void encode(const Vocabulary& vocabulary, int64_t most_words, const std::string& folder) {
+    auto next = words.begin();
+    for (CaptionedImage& image : images) {
+      for (size_t i = 0; i < image.references.size(); ++i, ++next) {
+        // A caption of signs alone has no word to learn.
+        if (!next->empty()) image.captions.push_back(vocabulary.encode(*next, most_words));
+      }
+      if (image.captions.empty()) {
+        throw std::runtime_error(
+            fmt::format("{}: no caption of image {} has a word", folder, image.id));
+      }
+    }
+    words = {};
+  }
+};
+
+using Rows = std::vector<const std::vector<int32_t>*>;
+
+const std::vector<std::vector<int32_t>>& captions_of(const CaptionedImage& image) {
+  if (image.captions.empty()) {
+    throw std::invalid_argument(fmt::format("[caption_batch] image {} has no caption", image.id));
+  }
+  return image.captions;
+}
+
+void put(const Rows& rows, CaptionBatch& batch) {
+  for (const auto* row : rows) batch.lengths.push_back(static_cast<int64_t>(row->size()) + 1);
+  batch.steps = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+  const size_t width = rows.size();
+  batch.inputs.assign(batch.steps * width, kPadding);
+  batch.targets.assign(batch.steps * width, kPadding);
+  for (size_t r = 0; r < width; ++r) {
+    const std::vector<int32_t>& words = *rows[r];
+    batch.inputs[r] = kStart;
+    for (size_t t = 0; t < words.size(); ++t) {
+      batch.inputs[(t + 1) * width + r] = batch.targets[t * width + r] = words[t];
+    }
+    batch.targets[words.size() * width + r] = kEnd;
+  }
+}
+
+}  // namespace
+
+CaptionData read_caption_data(const CaptionDataOptions& options) {
+  if (options.most_words < 1 || options.more_than < 0 || options.train_images < 0 ||
+      options.valid_images < 0) {
+    throw std::invalid_argument(
+        "[read_caption_data] most_words must be above 0, the other numbers not below");
+  }
+  const FeatureFolder features(options.folder, options.spatial);
+  Gathered train, valid, test;
+  train.most = options.train_images;
+  valid.most = options.valid_images;
+  read_captions(options.folder, [&](ListedImage image) {
+    Gathered& split = image.split == Split::kTrain   ? train
+                      : image.split == Split::kValid ? valid
+                                                     : test;
+    const std::optional<int64_t> row = features.row(image);
+    if (row && !split.full()) split.add(*row, std::move(image));
+  });
+  for (const Gathered* split : {&train, &valid}) {
+    if (split->images.empty()) {
+      throw std::runtime_error(fmt::format("{}: no image of the {} split has features",
+                                           options.folder,
+                                           split == &train ? "training" : "validation"));
+    }
+  }
+  // Counted before captions are cut, as the released code of the paper does.
+  CaptionData data{Vocabulary(train.words, options.more_than), features.features(), {}, {}, {}};
+  for (Gathered* split : {&train, &valid, &test}) {
+    split->encode(data.vocabulary, options.most_words, options.folder);
+  }
+  data.train = std::move(train.images);
+  data.valid = std::move(valid.images);
+  data.test = std::move(test.images);
+  return data;
+}
+
+CaptionSplit read_caption_split(const std::string& folder, bool spatial, Split split,
+                                int64_t most) {
+  const FeatureFolder features(folder, spatial);
+  Gathered gathered;
+  gathered.most = most;
+  std::vector<std::filesystem::path> files;
+  read_captions(folder, [&](ListedImage image) {
+    if (image.split != split || gathered.full()) return;
+    const std::optional<int64_t> row = features.row(image);
+    if (!row) return;
+    files.push_back(image.file);
+    gathered.add(*row, std::move(image));
+  });
+  return {features.features(), std::move(gathered.images), std::move(files)};
+}
+
+CaptionBatch caption_batch(const std::vector<CaptionedImage>& set, int64_t images, int64_t captions,
+                           uint64_t seed, int64_t update) {
+  if (set.empty() || images < 1 || captions < 1 || update < 0) {
+    throw std::invalid_argument("[caption_batch] images, captions and the set must not be empty");
+  }
+  const uint64_t size = set.size(), first = static_cast<uint64_t>(update) * images;
+  CaptionBatch batch;
+  batch.images.resize(images);
+  Sampler(Sampling::kShuffledPasses, static_cast<int64_t>(size), seed)
+      .minibatch(update, batch.images);
+  Rows rows;
+  for (int64_t i = 0; i < images; ++i) {
+    const int64_t place = batch.images[i];
+    const auto& all = captions_of(set[place]);
+    const int64_t count = static_cast<int64_t>(all.size());
+    // An image's captions have an order of their own, and each pass goes on where the last ended.
+    const auto order = shuffled(count, random_bits(mix_bits(seed), place));
+    const uint64_t pass = (first + i) / size;
+    for (int64_t k = 0; k < captions; ++k) {
+      rows.push_back(&all[order[(pass * captions + k) % count]]);
+    }
+  }
+  put(rows, batch);
+  return batch;
+}
+
+CaptionBatch first_captions(const std::vector<CaptionedImage>& set,
+                            const std::vector<int64_t>& images, int64_t captions) {
+  CaptionBatch batch;
+  batch.images = images;
+  Rows rows;
+  for (const int64_t place : images) {
+    const auto& all = captions_of(set[place]);
+    for (int64_t k = 0; k < captions; ++k) rows.push_back(&all[k % all.size()]);
+  }
+  put(rows, batch);
+  return batch;
+}
+
+}  // namespace hdetach::tasks
