@@ -4,18 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "hdetach/modules.h"
+#include "models/named_tensor.h"
 #include "models/softmax_head.h"
 
 namespace hdetach {
-
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
 
 class SequenceClassifier {
  public:
