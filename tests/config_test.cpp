@@ -78,8 +78,9 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Config, ErrorsNameFileLineFieldValueAndRule) {
-  EXPECT_EQ(error_of(""), "x.toml:1: task must be \"copy\" or \"mnist\"");
-  EXPECT_EQ(error_of("\ntask = \"caption\""), "x.toml:2: task must be \"copy\" or \"mnist\"");
+  EXPECT_EQ(error_of(""), "x.toml:1: task must be \"copy\", \"mnist\" or \"caption\"");
+  EXPECT_EQ(error_of("\ntask = \"sum\""),
+            "x.toml:2: task must be \"copy\", \"mnist\" or \"caption\"");
   EXPECT_EQ(error_of("task = \"copy\"\ndelay = 0"),
             "x.toml:2: delay is 0; it must be a whole number in 1 to 1000000");
   EXPECT_EQ(error_of("task = \"copy\"\ndelay = 2.5"),

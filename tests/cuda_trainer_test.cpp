@@ -59,7 +59,7 @@ Config mnist_sample() {
 class Group {
  public:
   explicit Group(const std::vector<Config>& configs) : running_(configs.size(), true) {
-    std::vector<tasks::Task> tasks;
+    std::vector<train::TaskData> tasks;
     for (const Config& config : configs) tasks.push_back(train::make_task(config));
     group_ = train::make_group(configs, tasks);
   }
@@ -95,9 +95,9 @@ void expect_equal_bits(const at::Tensor& a, const at::Tensor& b, const std::stri
 }
 
 void expect_equal_states(train::RunState& a, train::RunState& b) {
-  for (size_t i = 0; i < a.model().parameters().size(); ++i) {
-    const NamedTensor& parameter = a.model().parameters()[i];
-    expect_equal_bits(parameter.tensor, b.model().parameters()[i].tensor, parameter.name);
+  for (size_t i = 0; i < a.parameters().size(); ++i) {
+    const NamedTensor& parameter = a.parameters()[i];
+    expect_equal_bits(parameter.tensor, b.parameters()[i].tensor, parameter.name);
     expect_equal_bits(a.adam().first_moments()[i], b.adam().first_moments()[i], "m");
     expect_equal_bits(a.adam().second_moments()[i], b.adam().second_moments()[i], "v");
   }
@@ -105,7 +105,7 @@ void expect_equal_states(train::RunState& a, train::RunState& b) {
   EXPECT_EQ(a.progress.update, b.progress.update);
   EXPECT_EQ(a.progress.loss_sum, b.progress.loss_sum);
   EXPECT_EQ(a.progress.norm_max, b.progress.norm_max);
-  EXPECT_EQ(a.model().lstm()->generator_state().drawn, b.model().lstm()->generator_state().drawn);
+  EXPECT_EQ(a.generator_state().drawn, b.generator_state().drawn);
 }
 
 // The same run on the CPU. Both round at 6e-8 and add in another order; Adam's steps do not depend
@@ -123,8 +123,7 @@ void expect_cpu_losses(Config config, int64_t updates, double tolerance) {
   }
   EXPECT_NEAR(group.run(0).progress.norm_sum, cpu.progress.norm_sum,
               10 * tolerance * cpu.progress.norm_sum);
-  EXPECT_EQ(group.run(0).model().lstm()->generator_state().drawn,
-            cpu.model().lstm()->generator_state().drawn);
+  EXPECT_EQ(group.run(0).generator_state().drawn, cpu.generator_state().drawn);
 }
 
 TEST_F(CudaTrainer, FirstLossesAreThoseOfTheCpu) {
@@ -224,7 +223,7 @@ TEST_F(CudaTrainer, ARunAmongOthersHasTheBitsOfTheRunAlone) {
       expect_equal_states(together.run(i), alone.run(0));
       const auto score = (*alone).evaluate({0}, train::TrainerGroup::Set::kValid, go_on).value();
       EXPECT_EQ(scores[i].loss, score[0].loss);
-      EXPECT_EQ(scores[i].accuracy, score[0].accuracy);
+      EXPECT_EQ(scores[i].measure, score[0].measure);
     }
   }
 }
@@ -247,7 +246,7 @@ TEST_F(CudaTrainer, MnistRunsTogetherToo) {
 TEST_F(CudaTrainer, RunsThatEndDoNotDisturbTheOthers) {
   std::vector<Config> configs(5, small_copy());
   for (size_t i = 0; i < 5; ++i) configs[i].seed = static_cast<int64_t>(i) + 1;
-  std::vector<tasks::Task> tasks;
+  std::vector<train::TaskData> tasks;
   for (const Config& config : configs) tasks.push_back(train::make_task(config));
   const auto group = train::make_group(configs, tasks);
   const int64_t last[5] = {30, 10, 20, 20, 30};
@@ -278,8 +277,7 @@ TEST_F(CudaTrainer, ADivergedRunFreezesAndNoOther) {
   configs[2].on_diverge = "continue";
   Group group(configs);
   for (const size_t broken : {1, 2}) {
-    group.run(broken).model().parameters().back().tensor[0] =
-        std::numeric_limits<float>::infinity();
+    group.run(broken).parameters().back().tensor[0] = std::numeric_limits<float>::infinity();
   }
   const auto results = (*group).advance({true, true, true}, 4);
   ASSERT_EQ(results[0].size(), 4u);
@@ -291,12 +289,12 @@ TEST_F(CudaTrainer, ADivergedRunFreezesAndNoOther) {
   EXPECT_EQ(group.run(1).adam().steps(), 0);
   EXPECT_EQ(group.run(2).adam().steps(), 0);
   Group fresh({configs[1]});  // untouched but for the bias that was broken
-  expect_equal_bits(group.run(1).model().parameters()[1].tensor,
-                    fresh.run(0).model().parameters()[1].tensor, "weight_hh_l0");
+  expect_equal_bits(group.run(1).parameters()[1].tensor, fresh.run(0).parameters()[1].tensor,
+                    "weight_hh_l0");
   Group alone({configs[0]});
   alone.train(4);
-  expect_equal_bits(group.run(0).model().parameters()[1].tensor,
-                    alone.run(0).model().parameters()[1].tensor, "weight_hh_l0");
+  expect_equal_bits(group.run(0).parameters()[1].tensor, alone.run(0).parameters()[1].tensor,
+                    "weight_hh_l0");
 }
 
 TEST_F(CudaTrainer, EvaluationIsThatOfTheCpu) {
@@ -313,7 +311,7 @@ TEST_F(CudaTrainer, EvaluationIsThatOfTheCpu) {
     const auto gpu = train::evaluate_on(config, model, task.valid, go_on).value();
     const auto cpu = train::evaluate(model, *task.valid, go_on).value();
     EXPECT_NEAR(gpu.loss, cpu.loss, 1e-5 * cpu.loss);  // measured nowhere yet; rounds at 6e-8
-    EXPECT_NEAR(gpu.accuracy, cpu.accuracy, 1e-3);     // a tie may round either way
+    EXPECT_NEAR(gpu.measure, cpu.measure, 1e-3);       // a tie may round either way
   }
 }
 
@@ -381,7 +379,7 @@ TEST_F(CudaRun, MnistIsTestedAtItsEnd) {
   config_.updates_per_epoch = 5;
   for (const auto& outcome : run("mnist", 1, 2)) {
     ASSERT_TRUE(outcome.result.has_value());
-    EXPECT_TRUE(outcome.result->test_accuracy.has_value());
+    EXPECT_TRUE(outcome.result->test_measure.has_value());
   }
 }
 

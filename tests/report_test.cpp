@@ -38,7 +38,7 @@ std::string result_json(const std::string& status, const std::string& message,
   hdetach::train::RunResult result;
   result.status = status;
   result.message = message;
-  result.test_accuracy = test_accuracy;
+  result.test_measure = test_accuracy;
   return to_json(result);
 }
 
@@ -90,7 +90,7 @@ TEST(RunRecord, ReadsWhatThereIs) {
   EXPECT_EQ(run.epochs[1].valid_loss, 0.25);
   EXPECT_EQ(run.result->status, "stopped-early");
   EXPECT_EQ(run.result->message, "enough");
-  EXPECT_EQ(run.result->test_accuracy, 0.75);
+  EXPECT_EQ(run.result->test_measure, 0.75);
   EXPECT_FALSE(diverged(run));
   EXPECT_EQ(accuracy_at(run, 200), 0.5);
   EXPECT_FALSE(accuracy_at(run, 201));
@@ -118,7 +118,7 @@ TEST(RunRecord, ToleratesWhatAKilledRunLeaves) {
                                                       metrics_line(3, "0.8").substr(0, 30));
   const RunRecord run = read_run(folder.path());
   ASSERT_EQ(run.epochs.size(), 2u);
-  EXPECT_EQ(run.epochs[1].valid_accuracy, 0.7);  // the epoch that was done again counts
+  EXPECT_EQ(run.epochs[1].valid_measure, 0.7);  // the epoch that was done again counts
   EXPECT_TRUE(std::isinf(*largest_grad_norm(run)));
 }
 

@@ -127,7 +127,7 @@ TEST(SweepFile, RefusesWithThePlaceAndTheFix) {
       {with("seeds = [3, 1]", "folder = \"a/b\"\nseeds = [1]"), ":2:", "folder \"a/b\""},
       {with("seeds = [3, 1]\n", ""), ":1:", "seeds is missing"},
       {with("task = \"copy\"\n", ""), ":1:", "task is missing"},
-      {with("\"copy\"", "\"walk\""), ":1:", "\"copy\" or \"mnist\""},
+      {with("\"copy\"", "\"walk\""), ":1:", "\"copy\", \"mnist\" or \"caption\""},
       {with("\"copy\"", "\"mnist\""), ":4:", "eval-delays belongs to the task copy"},
       {with("threshold = 0.9", "threshold = 99"), ":3:", "at most 1"},
       {with("threshold = 0.9", "threshold = \"x\""), ":3:", "number"},
@@ -177,9 +177,26 @@ TEST(Experiments, OneFileForEachFigureAndTable) {
     if (name == "demo") continue;
     EXPECT_EQ(sweep.seeds, (std::vector<int64_t>{1, 2, 3, 4, 5})) << name;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"cdetach-copy", "cdetach-mnist", "copy-100", "copy-300",
+  EXPECT_EQ(names, (std::set<std::string>{"caption-showtell", "caption-softattention",
+                                          "cdetach-copy", "cdetach-mnist", "copy-100", "copy-300",
                                           "damping", "demo", "mnist", "mnist-noclip",
                                           "mnist-search", "pmnist", "stacked", "transfer"}));
+}
+
+TEST(Experiments, CaptioningIsThePapers) {
+  const std::map<std::string, Sweep> all = experiments();
+  for (const auto& [name, model] : {std::pair{"caption-showtell", "show-tell"},
+                                    std::pair{"caption-softattention", "soft-attention"}}) {
+    const Sweep& sweep = all.at(name);
+    EXPECT_EQ(detach_values(sweep), (std::set<double>{0, 0.1, 0.25, 0.4, 0.5})) << name;
+    for (const SweepSetting& setting : sweep.settings) {
+      Config expected = default_config("caption");
+      expected.model = model;
+      expected.patience = 10;
+      expected.detach = setting.config.detach;
+      EXPECT_EQ(differences(setting.config, expected), "") << name << " " << setting.name;
+    }
+  }
 }
 
 TEST(Experiments, CopyingIsThePapers) {

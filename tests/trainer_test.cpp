@@ -150,7 +150,7 @@ int updates_to_solve(double detach, int64_t seed) {
   train::Trainer trainer(config, train::make_task(config));
   for (int update = 1; update <= 4000; ++update) {
     trainer.update();
-    if (update % 50 == 0 && trainer.validate([](double) { return true; })->accuracy == 1.0) {
+    if (update % 50 == 0 && trainer.validate([](double) { return true; })->measure == 1.0) {
       return update;
     }
   }
@@ -237,7 +237,7 @@ TEST(Trainer, EvaluationSeesWhatOnePassOverTheWholeSees) {
                               .mean()
                               .item<double>();
   EXPECT_NEAR(score->loss, loss, 1e-5);
-  EXPECT_NEAR(score->accuracy, accuracy, 1e-3);  // a tie may round either way
+  EXPECT_NEAR(score->measure, accuracy, 1e-3);  // a tie may round either way
 }
 
 TEST(Trainer, EvaluationCanBeGivenUp) {

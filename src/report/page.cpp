@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/axis.h"
+#include "report/markup.h"
 #include "report/summary.h"
 
 namespace hdetach::report {
@@ -33,32 +34,6 @@ th:first-child, td:first-child { text-align: left; white-space: nowrap; } thead 
 </style>
 )";
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // The mean accuracy of a setting's runs, epoch by epoch, as far as all that have begun reach.
 std::vector<double> mean_curve(const std::vector<RunRecord>& runs) {
   std::vector<double> mean;
@@ -67,7 +42,7 @@ std::vector<double> mean_curve(const std::vector<RunRecord>& runs) {
     if (run.epochs.empty()) continue;
     if (count == 0) mean.resize(run.epochs.size());
     mean.resize(std::min(mean.size(), run.epochs.size()));
-    for (size_t i = 0; i < mean.size(); ++i) mean[i] += run.epochs[i].valid_accuracy;
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += run.epochs[i].valid_measure;
     ++count;
   }
   for (double& accuracy : mean) accuracy /= count;
@@ -128,7 +103,7 @@ class Chart {
     for (size_t s = 0; s < record_.runs[setting].size(); ++s) {
       out_ += fmt::format("<polyline class=\"s{}\" points=\"", colour);
       for (const Epoch& epoch : record_.runs[setting][s].epochs) {
-        out_ += fmt::format("{:.1f},{:.1f} ", x(epoch.epoch), y(epoch.valid_accuracy));
+        out_ += fmt::format("{:.1f},{:.1f} ", x(epoch.epoch), y(epoch.valid_measure));
       }
       out_ +=
           fmt::format("\"><title>{}, seed {}</title></polyline>\n", name, record_.sweep.seeds[s]);
@@ -181,10 +156,10 @@ std::string run_table(const SweepRecord& record) {
                          record.sweep.seeds[s], run.result ? escaped(run.result->message) : "",
                          escaped(state(run)), run.epochs.empty() ? 0 : run.epochs.back().epoch);
       out += fmt::format("<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>\n",
-                         best ? percent(best->valid_accuracy) : "-",
+                         best ? percent(best->valid_measure) : "-",
                          best ? std::to_string(best->epoch) : "-", or_dash(late_accuracy(run)),
                          first ? std::to_string(first->epoch) : "-",
-                         run.result ? or_dash(run.result->test_accuracy) : "-",
+                         run.result ? or_dash(run.result->test_measure) : "-",
                          norm ? short_number(*norm) : "-", duration(seconds(run)));
     }
   }

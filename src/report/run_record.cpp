@@ -61,7 +61,7 @@ bool diverged(const RunRecord& run) { return run.result && run.result->status ==
 const Epoch* best_epoch(const RunRecord& run) {
   const Epoch* best = nullptr;
   for (const Epoch& epoch : run.epochs) {
-    if (best == nullptr || epoch.valid_accuracy > best->valid_accuracy) best = &epoch;
+    if (best == nullptr || epoch.valid_measure > best->valid_measure) best = &epoch;
   }
   return best;
 }
@@ -71,14 +71,14 @@ std::optional<double> late_accuracy(const RunRecord& run) {
   std::vector<double> late;
   const size_t count = std::min(kLateEpochs, run.epochs.size());
   for (size_t i = run.epochs.size() - count; i < run.epochs.size(); ++i) {
-    late.push_back(run.epochs[i].valid_accuracy);
+    late.push_back(run.epochs[i].valid_measure);
   }
   return median(std::move(late));
 }
 
 const Epoch* first_epoch_at(const RunRecord& run, double accuracy) {
   for (const Epoch& epoch : run.epochs) {
-    if (epoch.valid_accuracy >= accuracy) return &epoch;
+    if (epoch.valid_measure >= accuracy) return &epoch;
   }
   return nullptr;
 }

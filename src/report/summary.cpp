@@ -50,12 +50,15 @@ std::string settings_table(const SweepRecord& record) {
   const bool tested =
       std::any_of(all.begin(), all.end(), [](const SettingFigures& f) { return bool(f.test); });
 
+  // Captions are measured by CIDEr, shown as papers do: times 100.
+  const std::string unit = sweep.task == "caption" ? "CIDEr (min-max)" : "% (min-max)";
   std::vector<std::string> heading = {"", "runs", "best validation", "last 20", "epochs"};
-  std::vector<std::string> units = {"setting", "over", "% (min-max)", "epochs",
-                                    fmt::format("to {:g}%", 100 * sweep.threshold)};
+  std::vector<std::string> units = {
+      "setting", "over", unit, "epochs",
+      fmt::format("to {:g}{}", 100 * sweep.threshold, sweep.task == "caption" ? "" : "%")};
   if (tested) {
     heading.push_back("test");
-    units.push_back("% (min-max)");
+    units.push_back(unit);
   }
   heading.insert(heading.end(), {"largest", "training"});
   units.insert(units.end(), {"gradient", "time"});
@@ -151,6 +154,7 @@ std::string summary_text(const SweepRecord& record) {
 
 ordered_json summary_json(const SweepRecord& record) {
   const train::Sweep& sweep = record.sweep;
+  const std::string measure = sweep.task == "caption" ? "cider" : "accuracy";
   ordered_json out = {{"task", sweep.task}, {"threshold", sweep.threshold}};
   out["settings"] = ordered_json::array();
   for (size_t i = 0; i < sweep.settings.size(); ++i) {
@@ -160,10 +164,10 @@ ordered_json summary_json(const SweepRecord& record) {
                         {"runs", f.runs},
                         {"over", f.over},
                         {"diverged", f.diverged},
-                        {"best_valid_accuracy", to_json(f.best)},
+                        {"best_valid_" + measure, to_json(f.best)},
                         {"last_20_median", to_json(f.late)},
                         {"epochs_to_threshold", to_json(f.epochs_to_threshold)},
-                        {"test_accuracy", to_json(f.test)}};
+                        {"test_" + measure, to_json(f.test)}};
     // JSON has no infinity: a norm that was not finite is null, and so is one that is not there.
     row["largest_grad_norm"] = f.largest_grad_norm ? to_json(*f.largest_grad_norm) : nullptr;
     row["seconds"] = to_json(f.seconds);
@@ -180,7 +184,7 @@ ordered_json summary_json(const SweepRecord& record) {
           {{"seed", sweep.seeds[s]},
            {"status", run.result ? ordered_json(run.result->status) : ordered_json(nullptr)},
            {"epochs", run.epochs.empty() ? 0 : run.epochs.back().epoch},
-           {"best_valid_accuracy", best ? ordered_json(best->valid_accuracy) : nullptr}});
+           {"best_valid_" + measure, best ? ordered_json(best->valid_measure) : nullptr}});
     }
     out["settings"].push_back(std::move(row));
   }

@@ -33,12 +33,12 @@ SettingFigures figures(const SweepRecord& record, size_t setting) {
     ++out.runs;
     out.over += run.result.has_value();
     out.diverged += diverged(run);
-    if (const Epoch* best = best_epoch(run)) add(out.best, best->valid_accuracy);
+    if (const Epoch* best = best_epoch(run)) add(out.best, best->valid_measure);
     if (const auto late = late_accuracy(run)) add(out.late, *late);
     if (const Epoch* first = first_epoch_at(run, record.sweep.threshold)) {
       add(out.epochs_to_threshold, static_cast<double>(first->epoch));
     }
-    if (run.result && run.result->test_accuracy) add(out.test, *run.result->test_accuracy);
+    if (run.result && run.result->test_measure) add(out.test, *run.result->test_measure);
     if (const auto norm = largest_grad_norm(run)) {
       out.largest_grad_norm = std::max(out.largest_grad_norm.value_or(0), *norm);
     }

@@ -46,7 +46,7 @@ std::string terminal_plot(const SweepRecord& record, int columns, bool colour) {
   for (size_t i = 0; i < shown; ++i) {
     for (const RunRecord& run : record.runs[i]) {
       for (const Epoch& epoch : run.epochs) {
-        const double height = std::clamp(epoch.valid_accuracy, 0.0, 1.0) * (kRows - 1);
+        const double height = std::clamp(epoch.valid_measure, 0.0, 1.0) * (kRows - 1);
         char& cell = canvas[kRows - 1 - std::lround(height)][column(epoch.epoch)];
         cell = cell == ' ' || cell == kMarks[i] ? kMarks[i] : kShared;
       }

@@ -1,5 +1,7 @@
 #include "train/adam.h"
 
+#include <ATen/Tensor.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
@@ -42,6 +44,13 @@ void adam_step(float* weight, float* m, float* v, const float* gradient, int64_t
 
 double global_norm(const std::vector<at::Tensor>& gradients) {
   double sum = 0;
+  if (!gradients.at(0).device().is_cpu()) {
+    std::vector<at::Tensor> sums;  // one wait for the device, not one for each
+    for (const at::Tensor& gradient : gradients) {
+      sums.push_back(gradient.to(at::kDouble).square().sum());
+    }
+    return std::sqrt(at::stack(sums).sum().item<double>());
+  }
   for (const at::Tensor& gradient : gradients) {
     sum += squares(gradient.data_ptr<float>(), gradient.numel());
   }
@@ -63,7 +72,16 @@ void Adam::step(const std::vector<at::Tensor>& gradients, double gradient_scale)
   const StepSizes sizes{static_cast<float>(gradient_scale),
                         static_cast<float>(lr_ / (1 - std::pow(kBeta1, t))),
                         static_cast<float>(std::sqrt(1 - std::pow(kBeta2, t)))};
+  const c10::NoGradGuard no_grad;
   for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!weights_[i].device().is_cpu()) {
+      const at::Tensor gradient = gradients[i].mul(gradient_scale);
+      m_[i].mul_(kBeta1).add_(gradient, 1 - kBeta1);
+      v_[i].mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
+      weights_[i].addcdiv_(m_[i], v_[i].sqrt().div_(sizes.root_correction).add_(kEpsilon),
+                           -sizes.step);
+      continue;
+    }
     adam_step(weights_[i].data_ptr<float>(), m_[i].data_ptr<float>(), v_[i].data_ptr<float>(),
               gradients[i].data_ptr<float>(), weights_[i].numel(), sizes);
   }

@@ -16,7 +16,7 @@ double global_norm(const std::vector<at::Tensor>& gradients);
 
 class Adam : public AdamRule {
  public:
-  // `weights` are float32 and contiguous; they are changed in place.
+  // `weights` are float32 and contiguous, on one device; they are changed in place.
   Adam(std::vector<at::Tensor> weights, double lr);
 
   void step(const std::vector<at::Tensor>& gradients, double gradient_scale);

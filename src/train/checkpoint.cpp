@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
 
@@ -14,9 +15,22 @@
 namespace hdetach::train {
 namespace {
 
-safetensors::View view(const std::string& name, const at::Tensor& tensor) {
-  return {name, "F32", tensor.sizes().vec(), tensor.data_ptr<float>()};
-}
+// Arrays to be written. Tensors may live on a GPU; their copies last as long as this.
+class Arrays {
+ public:
+  void add(const std::string& name, const at::Tensor& tensor) {
+    copies_.push_back(tensor.cpu());
+    views_.push_back({name, "F32", tensor.sizes().vec(), copies_.back().data_ptr<float>()});
+  }
+  void add(safetensors::View view) { views_.push_back(std::move(view)); }
+  std::string serialize(const safetensors::Metadata& metadata) const {
+    return safetensors::serialize(views_, metadata);
+  }
+
+ private:
+  std::vector<at::Tensor> copies_;
+  std::vector<safetensors::View> views_;
+};
 
 safetensors::Array found(const safetensors::File& file, const std::string& file_name,
                          const std::string& name, const std::string& dtype,
@@ -40,59 +54,61 @@ safetensors::Array found(const safetensors::File& file, const std::string& file_
 void load(const safetensors::File& file, const std::string& file_name, const std::string& name,
           const at::Tensor& tensor) {
   const safetensors::Array array = found(file, file_name, name, "F32", tensor.sizes().vec());
-  std::memcpy(tensor.data_ptr<float>(), array.data, array.size);
+  const at::Tensor loaded = at::empty(tensor.sizes());
+  std::memcpy(loaded.data_ptr<float>(), array.data, array.size);
+  const c10::NoGradGuard no_grad;
+  tensor.copy_(loaded);
 }
 
 // The counters as doubles: whole numbers stay exact below 2^53.
 template <class Progress>
 auto counters(Progress& p) {
   return std::tie(p.update, p.epoch, p.loss_sum, p.norm_sum, p.norm_max, p.clipped, p.skipped,
-                  p.best_epoch, p.best_accuracy, p.epochs_at_goal, p.seconds, p.epoch_seconds);
+                  p.best_epoch, p.best_score, p.epochs_at_goal, p.seconds, p.epoch_seconds);
 }
 constexpr int64_t kCounters = 12;
 
 }  // namespace
 
-std::string weights_file(const SequenceClassifier& model) {
-  std::vector<safetensors::View> views;
-  for (const NamedTensor& parameter : model.parameters()) {
-    views.push_back(view(parameter.name, parameter.tensor));
-  }
-  return safetensors::serialize(views, {{"format", "pt"}});
+std::string weights_file(const std::vector<NamedTensor>& parameters) {
+  Arrays arrays;
+  for (const NamedTensor& parameter : parameters) arrays.add(parameter.name, parameter.tensor);
+  return arrays.serialize({{"format", "pt"}});
 }
 
-void load_weights(SequenceClassifier& model, std::string bytes, const std::string& name) {
+void load_weights(const std::vector<NamedTensor>& parameters, std::string bytes,
+                  const std::string& name) {
   const safetensors::File file = safetensors::parse(std::move(bytes), name);
-  for (const NamedTensor& parameter : model.parameters()) {
+  for (const NamedTensor& parameter : parameters) {
     load(file, name, parameter.name, parameter.tensor);
   }
 }
 
 std::string state_file(RunState& run) {
-  std::vector<safetensors::View> views;
-  const auto& parameters = run.model().parameters();
+  Arrays arrays;
+  const auto& parameters = run.parameters();
   const auto& m = run.adam().first_moments();
   const auto& v = run.adam().second_moments();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    views.push_back(view(parameters[i].name, parameters[i].tensor));
-    views.push_back(view("adam.m." + parameters[i].name, m[i]));
-    views.push_back(view("adam.v." + parameters[i].name, v[i]));
+    arrays.add(parameters[i].name, parameters[i].tensor);
+    arrays.add("adam.m." + parameters[i].name, m[i]);
+    arrays.add("adam.v." + parameters[i].name, v[i]);
   }
   const int64_t steps = run.adam().steps();
-  views.push_back({"adam.steps", "I64", {}, &steps});
-  const auto state = run.model().lstm()->generator_state();
+  arrays.add({"adam.steps", "I64", {}, &steps});
+  const auto state = run.generator_state();
   const uint64_t generator[2] = {state.seed, state.drawn};
-  views.push_back({"generator", "U64", {2}, generator});
+  arrays.add({"generator", "U64", {2}, generator});
   std::vector<double> progress;
   std::apply([&](const auto&... values) { (progress.push_back(static_cast<double>(values)), ...); },
              counters(std::as_const(run.progress)));
-  views.push_back({"progress", "F64", {kCounters}, progress.data()});
-  return safetensors::serialize(views, {});
+  arrays.add({"progress", "F64", {kCounters}, progress.data()});
+  return arrays.serialize({});
 }
 
 void load_state(RunState& run, std::string bytes, const std::string& name) {
   const safetensors::File file = safetensors::parse(std::move(bytes), name);
-  const auto& parameters = run.model().parameters();
+  const auto& parameters = run.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     load(file, name, parameters[i].name, parameters[i].tensor);
     load(file, name, "adam.m." + parameters[i].name, run.adam().first_moments()[i]);
@@ -103,7 +119,7 @@ void load_state(RunState& run, std::string bytes, const std::string& name) {
   run.adam().set_steps(steps);
   uint64_t generator[2];
   std::memcpy(generator, found(file, name, "generator", "U64", {2}).data, sizeof(generator));
-  run.model().lstm()->set_generator_state({generator[0], generator[1]});
+  run.set_generator_state({generator[0], generator[1]});
   double progress[kCounters];
   std::memcpy(progress, found(file, name, "progress", "F64", {kCounters}).data, sizeof(progress));
   const double* next = progress;

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "models/sequence_classifier.h"
+#include "models/named_tensor.h"
 #include "train/run_state.h"
 
 namespace hdetach::train {
 
-// The weights alone, by the names of nn.LSTM.
-std::string weights_file(const SequenceClassifier& model);
+// The weights alone, by their names.
+std::string weights_file(const std::vector<NamedTensor>& parameters);
 
 // Throws std::runtime_error, with `name` in the message, when the file is damaged or its arrays are
-// not those of the model.
-void load_weights(SequenceClassifier& model, std::string bytes, const std::string& name);
+// not the parameters.
+void load_weights(const std::vector<NamedTensor>& parameters, std::string bytes,
+                  const std::string& name);
 
 // Everything from which training goes on to the same bits: weights, moments, generator, progress.
 std::string state_file(RunState& run);

@@ -30,6 +30,33 @@ const std::vector<Field> kMnistFields = {
      &Config::permutation_seed, 0, kMost},
 };
 
+const std::vector<Field> kCaptionFields = {
+    {"data", "Folder of captions and image features, or generated: a small made-up set",
+     &Config::data},
+    {"model",
+     "Show and Tell, or Soft Attention",
+     &Config::model,
+     0,
+     0,
+     {"show-tell", "soft-attention"}},
+    {"train-size", "Training images; 0: all", &Config::train_size, 0, kMost},
+    {"valid-size", "Validation images; 0: all", &Config::valid_size, 0, kMost},
+    {"most-words", "Words of a caption, at most; longer ones are cut", &Config::most_words, 1, 1e3},
+    {"rare-words", "Words seen no more often than this are unknown", &Config::rare_words, 0, kMost},
+    {"captions", "Captions of each image in a minibatch", &Config::captions, 1, 1e3},
+    {"batch", "Images in a minibatch, each with --captions captions", &Config::batch, 1, 1e6},
+    {"embedding", "Numbers that stand for a word", &Config::embedding, 1, 65536},
+    {"dropout", "Part of the LSTM's output that is dropped in training", &Config::dropout, 0, 0.99},
+    {"clamp", "Largest magnitude of each number of the gradient; 0: any", &Config::clamp, 0},
+    {"updates-per-epoch", "Updates between two validations; 0: one pass over the images",
+     &Config::updates_per_epoch, 0, kMost},
+    {"patience", "End after so many epochs without a better CIDEr; 0: never", &Config::patience, 0,
+     kMost},
+    {"beam", "Width of the search that captions the test images", &Config::beam, 1, 1e3},
+    {"wordnet", "Folder of METEOR's or WordNet's files; without it METEOR is left out",
+     &Config::wordnet},
+};
+
 const std::vector<Field> kCommonFields = {
     {"train-size", "Training sequences", &Config::train_size, 1, kMost},
     {"valid-size", "Validation sequences", &Config::valid_size, 1, kMost},
@@ -81,9 +108,16 @@ const std::vector<Field> kCommonFields = {
     {"device", "Where to train: cpu, or cuda (a GPU)", &Config::device, 0, 0, {"cpu", "cuda"}},
 };
 
-std::vector<Field> joined(const std::vector<Field>& own) {
+// A task's own fields, then the common ones. A common field that a task has of its own is the
+// task's, and captioners have one layer whose hidden path is steered.
+std::vector<Field> joined(const std::vector<Field>& own,
+                          const std::vector<std::string>& lacks = {}) {
   std::vector<Field> all = own;
-  all.insert(all.end(), kCommonFields.begin(), kCommonFields.end());
+  for (const Field& field : kCommonFields) {
+    const auto same = [&](const Field& other) { return std::string(other.name) == field.name; };
+    const bool lacking = std::find(lacks.begin(), lacks.end(), field.name) != lacks.end();
+    if (!lacking && std::none_of(own.begin(), own.end(), same)) all.push_back(field);
+  }
   return all;
 }
 
@@ -176,12 +210,30 @@ Config default_config(const std::string& task) {
     config.epochs = 200;
     config.updates_per_epoch = 500;
   }
+  if (task == "caption") {
+    config.data = "data/coco";
+    config.train_size = config.valid_size = 0;
+    config.hidden = 512;
+    config.epochs = 30;
+    config.updates_per_epoch = 0;
+    config.batch = 10;
+    config.lr = 1e-4;
+    config.clip = 0;
+  }
   return config;
 }
 
+const std::vector<std::string>& task_names() {
+  static const std::vector<std::string> names = {"copy", "mnist", "caption"};
+  return names;
+}
+
 const std::vector<Field>& fields(const std::string& task) {
-  static const std::vector<Field> copy = joined(kCopyFields), mnist = joined(kMnistFields);
-  return task == "mnist" ? mnist : copy;
+  static const std::vector<Field> copy = joined(kCopyFields), mnist = joined(kMnistFields),
+                                  caption = joined(kCaptionFields,
+                                                   {"layers", "init", "path", "layer-draw",
+                                                    "stop-at", "stop-epochs"});
+  return task == "mnist" ? mnist : task == "caption" ? caption : copy;
 }
 
 const Field* find_field(const std::string& task, const std::string& name) {
@@ -247,7 +299,7 @@ std::string differences(const Config& now, const Config& before) {
   std::string out;
   for (const Field& field : fields(now.task)) {
     const std::string name = field.name, value = text(now, field), was = text(before, field);
-    if (name == "data" || value == was) continue;
+    if (name == "data" || name == "wordnet" || value == was) continue;
     out += fmt::format("{}{} {} (now {})", out.empty() ? "" : ", ", name, was, value);
   }
   return out;
@@ -298,9 +350,10 @@ Config parse_config(const std::string& text, const std::string& name) {
   const toml::Table table = toml::parse(text, name);
   const toml::Value* task = toml::find(table, "task");
   const std::string* value = task ? std::get_if<std::string>(&task->data) : nullptr;
-  if (value == nullptr || (*value != "copy" && *value != "mnist")) {
-    throw toml::Error(
-        fmt::format("{}:{}: task must be \"copy\" or \"mnist\"", name, task ? task->line : 1));
+  const std::vector<std::string>& names = task_names();
+  if (value == nullptr || std::find(names.begin(), names.end(), *value) == names.end()) {
+    throw toml::Error(fmt::format("{}:{}: task must be \"copy\", \"mnist\" or \"caption\"", name,
+                                  task ? task->line : 1));
   }
   Config config = default_config(*value);
   apply(config, table, name);

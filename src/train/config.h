@@ -14,7 +14,7 @@
 namespace hdetach::train {
 
 struct Config {
-  std::string task = "copy";  // or mnist
+  std::string task = "copy";  // or mnist, or caption
 
   // copy
   int64_t delay = 100;              // the paper's T: blanks and delimiter between show and repeat
@@ -26,7 +26,19 @@ struct Config {
   bool permute = false;             // one fixed permutation of the pixels
   int64_t permutation_seed = 1;     // independent of seed, so that runs can share it
 
-  int64_t train_size = 100000;  // sequences
+  // caption
+  std::string model = "show-tell";  // or soft-attention
+  int64_t most_words = 16;          // of a caption; longer ones are cut
+  int64_t rare_words = 5;           // words seen no more often are unknown
+  int64_t captions = 5;             // of each image in a minibatch
+  int64_t embedding = 512;          // numbers a word
+  double dropout = 0.5;             // of the LSTM's output
+  double clamp = 0.1;               // of each number of the gradient; 0 turns it off
+  int64_t patience = 0;             // epochs without a better model that end the run; 0: any number
+  int64_t beam = 2;                 // of the search that captions the test images
+  std::string wordnet = "/usr/share/wordnet";  // for METEOR
+
+  int64_t train_size = 100000;  // sequences, or images
   int64_t valid_size = 5000;
 
   int64_t hidden = 128;
@@ -41,7 +53,7 @@ struct Config {
 
   int64_t epochs = 600;
   int64_t updates_per_epoch = 1000;
-  int64_t batch = 100;
+  int64_t batch = 100;              // sequences, or images
   double lr = 1e-3;                 // of Adam
   double clip = 1.0;                // global gradient norm; 0 turns clipping off
   double stop_at = 0.0;             // validation accuracy at which the run may end; 0: never
@@ -51,13 +63,15 @@ struct Config {
   std::string device = "cpu";       // or cuda
 };
 
-// The paper's settings of a task: "copy" or "mnist".
+// The paper's settings of a task, one of task_names().
 Config default_config(const std::string& task);
 
 // A value that breaks a rule; the message starts with the field's name.
 struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+const std::vector<std::string>& task_names();
 
 struct Field {
   const char* name;  // the key in config.toml; the flag is --name

@@ -13,9 +13,9 @@ namespace {
 
 constexpr double kSecondsBetweenAnswers = 0.25;  // signals and progress must not wait for long
 
-HostArrays arrays_of(RunState& run) {
+HostArrays arrays_of(SequenceRun& run) {
   HostArrays arrays;
-  const auto& parameters = run.model().parameters();
+  const auto& parameters = run.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     arrays.weights.push_back(parameters[i].tensor.data_ptr<float>());
     arrays.first_moments.push_back(run.adam().first_moments()[i].data_ptr<float>());
@@ -24,13 +24,13 @@ HostArrays arrays_of(RunState& run) {
   return arrays;
 }
 
-EngineRun engine_run(RunState& run) {
+EngineRun engine_run(SequenceRun& run) {
   const Config& config = run.config();
   EngineRun out{};
   out.train = run.task().train;
   out.sampling = run.task().sampling;
   out.minibatch_seed = stream_seed(config.seed, Stream::kMinibatches);
-  out.detach_seed = run.model().lstm()->generator_state().seed;
+  out.detach_seed = run.generator_state().seed;
   out.damp = config.mode == "damp";
   out.separate = config.layer_draw == "separate";
   out.lr = config.lr;
@@ -59,7 +59,7 @@ CudaGroup::CudaGroup(const std::vector<Config>& configs, const std::vector<tasks
       throw std::runtime_error("runs that train side by side must have the same shapes, not " +
                                group_key(configs[0]) + " and " + group_key(configs[i]));
     }
-    members_.push_back({std::make_unique<RunState>(configs[i], tasks[i])});
+    members_.push_back({std::make_unique<SequenceRun>(configs[i], tasks[i])});
   }
   evaluator_ = make_cuda_evaluator(model_shape(configs[0], *tasks[0].train));
 }
@@ -91,10 +91,9 @@ void CudaGroup::build(const std::vector<bool>& running) {
                              std::move(runs));
   for (const Member& member : members_) {
     if (member.slot < 0) continue;
-    RunState& state = *member.state;
+    SequenceRun& state = *member.state;
     engine_->load(member.slot, arrays_of(state),
-                  {state.progress.update, state.adam().steps(),
-                   state.model().lstm()->generator_state().drawn});
+                  {state.progress.update, state.adam().steps(), state.generator_state().drawn});
   }
   seconds_per_update_ = 0;
 }
@@ -128,12 +127,12 @@ std::vector<std::vector<Update>> CudaGroup::advance(const std::vector<bool>& run
 void CudaGroup::fetch(size_t i) {
   Member& member = members_[i];
   if (member.on_host) return;
-  RunState& state = *member.state;
+  SequenceRun& state = *member.state;
   const RunCounters counters = engine_->store(member.slot, arrays_of(state));
   state.adam().set_steps(counters.adam_steps);
-  auto generator = state.model().lstm()->generator_state();
+  auto generator = state.generator_state();
   generator.drawn = counters.drawn;
-  state.model().lstm()->set_generator_state(generator);
+  state.set_generator_state(generator);
   member.on_host = true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "train/engine.h"
+#include "train/sequence_run.h"
 #include "train/trainer_group.h"
 
 namespace hdetach::train {
@@ -21,7 +22,7 @@ class CudaGroup : public TrainerGroup {
 
  private:
   struct Member {
-    std::unique_ptr<RunState> state;
+    std::unique_ptr<SequenceRun> state;
     int64_t slot = -1;    // of the engine; -1: not in it
     bool on_host = true;  // what is in memory is up to date
   };

@@ -2,10 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
+#include "tasks/caption_files.h"
 #include "tasks/copying.h"
+#include "tasks/generated_captions.h"
 #include "tasks/mnist_files.h"
 #include "tasks/pixels.h"
 #include "train/streams.h"
@@ -46,6 +50,15 @@ tasks::Task make_mnist(const Config& config) {
           images(test, 0, test->size()), tasks::Sampling::kShuffledPasses};
 }
 
+bool by_position(const Config& config) { return config.model == "soft-attention"; }
+
+tasks::CaptionData generated_data(const Config& config) {
+  const int64_t train = config.train_size == 0 ? 1000 : config.train_size;
+  const int64_t valid = config.valid_size == 0 ? 200 : config.valid_size;
+  return tasks::generated_captions(train, valid, valid, by_position(config),
+                                   stream_seed(config.seed, Stream::kTrainData));
+}
+
 }  // namespace
 
 tasks::Task make_task(const Config& config) {
@@ -55,6 +68,38 @@ tasks::Task make_task(const Config& config) {
   };
   return {set(config.train_size, Stream::kTrainData), set(config.valid_size, Stream::kValidData),
           nullptr, tasks::Sampling::kWithReplacement};
+}
+
+TaskData make_data(const Config& config) {
+  if (config.task != "caption") return make_task(config);
+  if (config.data == "generated") {
+    return std::make_shared<const tasks::CaptionData>(generated_data(config));
+  }
+  tasks::CaptionDataOptions options;
+  options.folder = config.data;
+  options.spatial = by_position(config);
+  options.most_words = config.most_words;
+  options.more_than = config.rare_words;
+  options.train_images = config.train_size;
+  options.valid_images = config.valid_size;
+  return std::make_shared<const tasks::CaptionData>(tasks::read_caption_data(options));
+}
+
+tasks::CaptionSplit make_caption_split(const Config& config, tasks::Split split, int64_t most) {
+  const int64_t of_run = split == tasks::Split::kTrain   ? config.train_size
+                         : split == tasks::Split::kValid ? config.valid_size
+                                                         : 0;
+  if (of_run > 0) most = most == 0 ? of_run : std::min(most, of_run);
+  if (config.data != "generated") {
+    return tasks::read_caption_split(config.data, by_position(config), split, most);
+  }
+  tasks::CaptionData data = generated_data(config);
+  auto& images = split == tasks::Split::kTrain   ? data.train
+                 : split == tasks::Split::kValid ? data.valid
+                                                 : data.test;
+  if (most > 0 && most < static_cast<int64_t>(images.size())) images.resize(most);
+  std::vector<std::filesystem::path> no_files(images.size());
+  return {data.features, std::move(images), std::move(no_files)};
 }
 
 std::shared_ptr<const tasks::SequenceSet> transfer_set(const Config& config, int64_t delay,

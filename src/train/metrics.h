@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "train/outcome.h"
 
 namespace hdetach::train {
 
@@ -12,13 +16,15 @@ struct EpochMetrics {
   int64_t epoch = 0;   // from 1
   int64_t update = 0;  // since the start of the run
   double train_loss = 0, valid_loss = 0;
-  double valid_accuracy = 0;                     // 0 to 1
+  double valid_measure = 0;                      // Score::measure
   double grad_norm_mean = 0, grad_norm_max = 0;  // before clipping
   double clipped = 0;                            // fraction of the updates
   int64_t skipped = 0;                           // updates left out because not finite
   double detach = 0;
-  double seconds = 0;             // of the run so far
-  double updates_per_second = 0;  // of this epoch, validation included
+  double seconds = 0;                                 // of the run so far
+  double updates_per_second = 0;                      // of this epoch, validation included
+  std::map<std::string, double> caption_scores = {};  // empty in other tasks
+  std::vector<SampleCaption> samples = {};
 };
 std::string to_json(const EpochMetrics& metrics);
 // `place` ("metrics.jsonl:3") stands in the messages. Throws std::runtime_error.
@@ -27,8 +33,10 @@ EpochMetrics parse_metrics(const std::string& line, const std::string& place);
 struct RunResult {
   std::string status;  // finished, stopped-early or diverged
   int64_t epochs = 0, updates = 0, best_epoch = 0;
-  double best_valid_accuracy = 0;
-  std::optional<double> test_accuracy = {};  // of the best epoch's model
+  bool measure_is_cider = false;  // of captions; accuracy otherwise
+  double best_valid_measure = 0;
+  std::optional<double> test_measure = {};                 // of the best epoch's model
+  std::map<std::string, double> test_caption_scores = {};  // likewise
   double seconds = 0;
   std::string message;  // why it ended
 };

@@ -55,18 +55,21 @@ Start look(const GroupMember& member) {
 // Runs on the same data share it: it is read, and copied to a GPU, once.
 class Tasks {
  public:
-  tasks::Task get(const Config& config) {
-    if (config.task != "mnist") return make_task(config);  // a copy run's sequences are its own
-    const std::string key =
-        fmt::format("{} {} {} {} {}", config.data, config.permute, config.permutation_seed,
-                    config.train_size, config.valid_size);
+  TaskData get(const Config& config) {
+    if (config.task == "copy") return make_data(config);  // its sequences are its own
+    std::string key;
+    for (const char* name : {"data", "permute", "permutation-seed", "train-size", "valid-size",
+                             "model", "most-words", "rare-words"}) {
+      if (const Field* field = find_field(config.task, name)) key += text(config, *field) + "\n";
+    }
+    if (config.data == "generated") key += std::to_string(config.seed);
     const auto found = tasks_.find(key);
     return found != tasks_.end() ? found->second
-                                 : tasks_.emplace(key, make_task(config)).first->second;
+                                 : tasks_.emplace(key, make_data(config)).first->second;
   }
 
  private:
-  std::map<std::string, tasks::Task> tasks_;
+  std::map<std::string, TaskData> tasks_;
 };
 
 }  // namespace
@@ -82,7 +85,7 @@ std::vector<Outcome> run_group(const std::vector<GroupMember>& members,
   std::vector<Outcome> outcomes(members.size());
   std::vector<size_t> places;  // in `members`, of those that train
   std::vector<Config> configs;
-  std::vector<tasks::Task> data;
+  std::vector<TaskData> data;
   std::vector<bool> begins;
   Tasks tasks;
   const auto attempt = [&](size_t place, const auto& work) {
@@ -114,7 +117,7 @@ std::vector<Outcome> run_group(const std::vector<GroupMember>& members,
     const GroupMember& member = members[places[k]];
     trained.push_back({member.folder, member.observer});
     trained.back().left_out = !attempt(places[k], [&] {
-      if (begins[k]) member.folder->begin(member.config);
+      if (begins[k]) member.folder->begin(member.config, group->run(k).files());
       member.folder->add_session(member.options.session);
       const bool resumed = member.folder->restore(group->run(k));
       member.observer->started(group->run(k).progress, resumed);

@@ -29,8 +29,8 @@ std::optional<Config> read_config(const std::filesystem::path& run) {
   return parse_config(files::read(run / kConfig), (run / kConfig).string());
 }
 
-void load_best(SequenceClassifier& model, const std::filesystem::path& run) {
-  load_weights(model, files::read(run / kBest), (run / kBest).string());
+void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run) {
+  load_weights(parameters, files::read(run / kBest), (run / kBest).string());
 }
 
 RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
@@ -59,8 +59,9 @@ std::optional<RunResult> RunFolder::result() const {
   return parse_result(files::read(path_ / kResult), (path_ / kResult).string());
 }
 
-void RunFolder::begin(const Config& config) {
+void RunFolder::begin(const Config& config, const std::map<std::string, std::string>& extra) {
   std::filesystem::remove(path_ / kResult);
+  for (const auto& [name, content] : extra) files::write(path_ / name, content);
   files::write(path_ / kConfig, to_toml(config));
 }
 
@@ -90,7 +91,7 @@ void RunFolder::drop_metrics_after(int64_t epoch) {
 
 void RunFolder::save_epoch(RunState& run, const EpochMetrics& metrics, bool best) {
   files::append_line(path_ / kMetrics, to_json(metrics));
-  const std::string weights = weights_file(run.model());
+  const std::string weights = weights_file(run.parameters());
   if (best) files::write(path_ / kBest, weights);
   files::write(path_ / kLast, weights);
   save_state(run);

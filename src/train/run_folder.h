@@ -3,6 +3,7 @@
 // going on from the state makes the same ones again.
 //
 //   config.toml          every setting, resolved
+//   words.txt            of captions: the vocabulary, a word a line
 //   metrics.jsonl        one object an epoch
 //   best.safetensors     weights of the best validation accuracy so far
 //   last.safetensors     weights of the latest epoch
@@ -13,14 +14,16 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config.h"
 #include "train/metrics.h"
 
 namespace hdetach {
-class SequenceClassifier;
+struct NamedTensor;
 }
 
 namespace hdetach::train {
@@ -29,7 +32,7 @@ class RunState;
 
 // For readers, who take no lock.
 std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
-void load_best(SequenceClassifier& model, const std::filesystem::path& run);
+void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run);
 
 class RunFolder {
  public:
@@ -41,7 +44,8 @@ class RunFolder {
 
   std::optional<RunResult> result() const;
 
-  void begin(const Config& config);  // a new run, or a longer one
+  // A new run, or a longer one, with the files that its task adds.
+  void begin(const Config& config, const std::map<std::string, std::string>& extra);
   void add_session(const std::string& json);
 
   // False when no state was saved yet. Drops metrics of epochs that the state does not know.

@@ -1,11 +1,14 @@
-// A run in memory: the model, its data, its optimiser and how far it has come. What trains it is
-// trainer.h or, on a GPU, trainer_group.h; what is on disk is the business of run_folder.h.
+// A run in memory, whatever it trains: how far it has come and what must be saved for it to go on.
+// What is on disk is the business of run_folder.h.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "models/sequence_classifier.h"
-#include "tasks/sequence_set.h"
+#include "hdetach/gradient_scales.h"
+#include "models/named_tensor.h"
 #include "train/adam.h"
 #include "train/config.h"
 #include "train/outcome.h"
@@ -15,26 +18,28 @@ namespace hdetach::train {
 
 class RunState {
  public:
-  RunState(const Config& config, tasks::Task task);
+  explicit RunState(const Config& config) : config_(config) {}
+  virtual ~RunState() = default;
+  RunState(const RunState&) = delete;
+  RunState& operator=(const RunState&) = delete;
 
   double detach() const;             // in force in the epoch under way
   void count(const Update& update);  // in the progress
-
-  Progress progress;
-  SequenceClassifier& model() { return model_; }
-  Adam& adam() { return adam_; }
   const Config& config() const { return config_; }
-  const tasks::Task& task() const { return task_; }
-  bool has_test_set() const { return task_.test != nullptr; }
+  Progress progress;
+
+  // What a checkpoint holds besides the progress.
+  virtual const std::vector<NamedTensor>& parameters() const = 0;
+  virtual Adam& adam() = 0;
+  virtual ScaleGenerator::State generator_state() = 0;
+  virtual void set_generator_state(ScaleGenerator::State state) = 0;
+
+  virtual bool has_test_set() const = 0;
+  // Files that belong to the run besides those of every run, by name; written when it begins.
+  virtual std::map<std::string, std::string> files() const { return {}; }
 
  private:
   Config config_;
-  tasks::Task task_;
-  SequenceClassifier model_;
-  Adam adam_;
 };
-
-// The model of a configuration, with its initial weights.
-SequenceClassifier make_model(const Config& config, const tasks::SequenceSet& set);
 
 }  // namespace hdetach::train

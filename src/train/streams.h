@@ -16,6 +16,7 @@ enum class Stream : uint64_t {
   kDetach,
   kPermutation,
   kTransferData,  // fresh sequences of `hdetach eval`
+  kDropout,
 };
 
 constexpr uint64_t stream_seed(int64_t seed, Stream stream) {

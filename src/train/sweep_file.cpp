@@ -34,9 +34,10 @@ class Reader {
       }
     }
     Sweep sweep;
-    sweep.task = text(need(file, "task", "task = \"copy\" or \"mnist\""), "task");
-    if (sweep.task != "copy" && sweep.task != "mnist") {
-      fail(toml::find(file, "task")->line, "task must be \"copy\" or \"mnist\"");
+    sweep.task = text(need(file, "task", "task = \"copy\", \"mnist\" or \"caption\""), "task");
+    const std::vector<std::string>& names = task_names();
+    if (std::find(names.begin(), names.end(), sweep.task) == names.end()) {
+      fail(toml::find(file, "task")->line, "task must be \"copy\", \"mnist\" or \"caption\"");
     }
     sweep.folder = std::filesystem::path(path_).stem().string();
     int folder_line = 1;

@@ -36,12 +36,13 @@ class Run {
   Progress& progress() { return state_.progress; }
 
   bool reached_end() const {
-    return state_.progress.epoch >= config().epochs ||
-           (config().stop_at > 0 && state_.progress.epochs_at_goal >= config().stop_epochs);
+    const Progress& p = state_.progress;
+    return p.epoch >= config().epochs ||
+           (config().stop_at > 0 && p.epochs_at_goal >= config().stop_epochs) || out_of_patience();
   }
   int64_t updates_to_validation() const {
     const Progress& p = state_.progress;
-    return (p.epoch + 1) * config().updates_per_epoch - p.update;
+    return (p.epoch + 1) * p.epoch_updates - p.update;
   }
 
   void count_time(double passed) {
@@ -69,7 +70,7 @@ class Run {
   };
   Epoch close_epoch(const Score& score) {
     Progress& p = progress();
-    const double all = static_cast<double>(config().updates_per_epoch);
+    const double all = static_cast<double>(p.epoch_updates);
     const double applied = all - static_cast<double>(p.skipped);
     EpochMetrics metrics;
     metrics.detach = state_.detach();  // before the epoch counts as complete
@@ -77,20 +78,22 @@ class Run {
     metrics.update = p.update;
     metrics.train_loss = p.loss_sum / applied;  // not a number when every update was left out
     metrics.valid_loss = score.loss;
-    metrics.valid_accuracy = score.accuracy;
+    metrics.valid_measure = score.measure;
     metrics.grad_norm_mean = p.norm_sum / applied;
     metrics.grad_norm_max = p.norm_max;
     metrics.clipped = static_cast<double>(p.clipped) / all;
     metrics.skipped = p.skipped;
     metrics.seconds = p.seconds;
     metrics.updates_per_second = all / p.epoch_seconds;
+    metrics.caption_scores = score.captions;
+    metrics.samples = score.samples;
 
-    const bool best = score.accuracy > p.best_accuracy;
+    const bool best = score.measure > p.best_score;
     if (best) {
-      p.best_accuracy = score.accuracy;
+      p.best_score = score.measure;
       p.best_epoch = p.epoch;
     }
-    p.epochs_at_goal = score.accuracy >= config().stop_at ? p.epochs_at_goal + 1 : 0;
+    p.epochs_at_goal = score.measure >= config().stop_at ? p.epochs_at_goal + 1 : 0;
     p.loss_sum = p.norm_sum = p.norm_max = p.epoch_seconds = 0;
     p.clipped = p.skipped = 0;
     return {metrics, best};
@@ -104,16 +107,14 @@ class Run {
   template <class Test>
   bool finish(const Test& test) {
     const Config& c = config();
-    RunResult ended =
-        progress().epoch < c.epochs
-            ? result("stopped-early", fmt::format("accuracy reached {} for {} epoch{}", c.stop_at,
-                                                  c.stop_epochs, c.stop_epochs == 1 ? "" : "s"))
-            : result("finished", "all epochs done");
+    RunResult ended = progress().epoch < c.epochs ? result("stopped-early", why_early())
+                                                  : result("finished", "all epochs done");
     if (state_.has_test_set()) {
-      load_best(state_.model(), folder_.path());
+      load_best(state_.parameters(), folder_.path());
       const std::optional<Score> score = test();
       if (!score) return false;  // the state of the last epoch is saved
-      ended.test_accuracy = score->accuracy;
+      ended.test_measure = score->measure;
+      ended.test_caption_scores = score->captions;
     }
     end(std::move(ended));
     return true;
@@ -122,6 +123,20 @@ class Run {
  private:
   const Config& config() const { return state_.config(); }
 
+  bool out_of_patience() const {
+    const Progress& p = state_.progress;
+    return config().patience > 0 && p.epoch - p.best_epoch >= config().patience;
+  }
+
+  std::string why_early() const {
+    const Config& c = config();
+    const auto epochs = [](int64_t n) { return fmt::format("{} epoch{}", n, n == 1 ? "" : "s"); };
+    const char* const measure = c.task == "caption" ? "CIDEr" : "accuracy";
+    return out_of_patience()
+               ? fmt::format("no better {} for {}", measure, epochs(c.patience))
+               : fmt::format("{} reached {} for {}", measure, c.stop_at, epochs(c.stop_epochs));
+  }
+
   RunResult result(const char* status, std::string message) const {
     const Progress& p = state_.progress;
     RunResult out;
@@ -129,7 +144,8 @@ class Run {
     out.epochs = p.epoch;
     out.updates = p.update;
     out.best_epoch = p.best_epoch;
-    out.best_valid_accuracy = p.best_accuracy;
+    out.measure_is_cider = config().task == "caption";
+    out.best_valid_measure = p.best_score;
     out.seconds = p.seconds;
     out.message = std::move(message);
     return out;

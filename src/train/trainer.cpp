@@ -10,7 +10,7 @@
 namespace hdetach::train {
 
 Trainer::Trainer(const Config& config, tasks::Task task)
-    : RunState(config, std::move(task)),
+    : SequenceRun(config, std::move(task)),
       sampler_(this->task().sampling, this->task().train->size(),
                stream_seed(config.seed, Stream::kMinibatches)),
       rows_(config.batch),

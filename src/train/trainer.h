@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "train/evaluate.h"
-#include "train/run_state.h"
+#include "train/sequence_run.h"
 
 namespace hdetach::train {
 
-class Trainer : public RunState {
+class Trainer : public SequenceRun {
  public:
   Trainer(const Config& config, tasks::Task task);
 

@@ -2,19 +2,18 @@
 
 #include <utility>
 
+#include "train/caption_trainer.h"
 #include "train/cuda_group.h"
 #include "train/trainer.h"
 
 namespace hdetach::train {
 namespace {
 
-class CpuGroup : public TrainerGroup {
+// Runs that take turns, each with a trainer of its own.
+template <class Trainer>
+class TurnGroup : public TrainerGroup {
  public:
-  CpuGroup(const std::vector<Config>& configs, const std::vector<tasks::Task>& tasks) {
-    for (size_t i = 0; i < configs.size(); ++i) {
-      trainers_.push_back(std::make_unique<Trainer>(configs[i], tasks[i]));
-    }
-  }
+  void add(std::unique_ptr<Trainer> trainer) { trainers_.push_back(std::move(trainer)); }
 
   RunState& run(size_t i) override { return *trainers_[i]; }
 
@@ -47,9 +46,23 @@ class CpuGroup : public TrainerGroup {
 }  // namespace
 
 std::unique_ptr<TrainerGroup> make_group(const std::vector<Config>& configs,
-                                         const std::vector<tasks::Task>& tasks) {
+                                         const std::vector<TaskData>& data) {
+  if (configs.at(0).task == "caption") {
+    auto group = std::make_unique<TurnGroup<CaptionTrainer>>();
+    for (size_t i = 0; i < configs.size(); ++i) {
+      group->add(std::make_unique<CaptionTrainer>(
+          configs[i], std::get<std::shared_ptr<const tasks::CaptionData>>(data[i])));
+    }
+    return group;
+  }
+  std::vector<tasks::Task> tasks;
+  for (const TaskData& each : data) tasks.push_back(std::get<tasks::Task>(each));
   if (configs.at(0).device == "cuda") return std::make_unique<CudaGroup>(configs, tasks);
-  return std::make_unique<CpuGroup>(configs, tasks);
+  auto group = std::make_unique<TurnGroup<Trainer>>();
+  for (size_t i = 0; i < configs.size(); ++i) {
+    group->add(std::make_unique<Trainer>(configs[i], tasks[i]));
+  }
+  return group;
 }
 
 }  // namespace hdetach::train

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "train/make_task.h"
 #include "train/outcome.h"
 #include "train/run_state.h"
 
@@ -34,9 +35,9 @@ class TrainerGroup {
                                                      const std::function<bool(double)>& go_on) = 0;
 };
 
-// One run for each configuration, with its initial weights; all on one device, and where that is a
-// GPU, of one group_key(). States may be restored until the first advance().
+// One run for each configuration, with its initial weights; all of one task on one device, and
+// where that is a GPU, of one group_key(). States may be restored until the first advance().
 std::unique_ptr<TrainerGroup> make_group(const std::vector<Config>& configs,
-                                         const std::vector<tasks::Task>& tasks);
+                                         const std::vector<TaskData>& data);
 
 }  // namespace hdetach::train

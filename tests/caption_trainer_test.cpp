@@ -1,0 +1,127 @@
+// Training a captioner: it learns, it resumes to the same bits, and its run folder tells how.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "formats/files.h"
+#include "program.h"
+#include "run_files.h"
+#include "stop_after.h"
+#include "tasks/vocabulary.h"
+#include "train/metrics.h"
+#include "train/run.h"
+
+namespace {
+
+using namespace hdetach;
+namespace fs = std::filesystem;
+
+class CaptionTrainerTest : public testing::TestWithParam<const char*> {
+ protected:
+  CaptionTrainerTest() {
+    config_ = train::default_config("caption");
+    config_.data = "generated";
+    config_.wordnet = (root_ / "none").string();
+    config_.model = GetParam();
+    config_.train_size = 300;
+    config_.valid_size = 60;
+    config_.hidden = 48;
+    config_.embedding = 32;
+    config_.dropout = 0.1;
+    config_.detach = 0.25;
+    config_.lr = 5e-3;
+    config_.batch = 10;
+  }
+
+  std::optional<train::RunResult> run(const std::string& name, bool resume = false,
+                                      int64_t stop_after = 0) {
+    train::RunFolder folder(root_ / name);
+    train::StopAfter observer(stop_after);
+    return train::run(config_, folder, {resume, "{}"}, observer, &observer.signal);
+  }
+  std::string file(const fs::path& path) { return files::read(root_ / path); }
+  std::vector<train::EpochMetrics> metrics(const std::string& name) {
+    std::istringstream lines(file(fs::path(name) / "metrics.jsonl"));
+    std::vector<train::EpochMetrics> out;
+    for (std::string line; std::getline(lines, line);) {
+      out.push_back(train::parse_metrics(line, "metrics.jsonl"));
+    }
+    return out;
+  }
+
+  program::TemporaryFolder root_;
+  train::Config config_;
+};
+
+TEST_P(CaptionTrainerTest, LearnsTheGeneratedTask) {
+  config_.train_size = 1200;
+  config_.hidden = 64;
+  config_.dropout = 0;
+  config_.lr = 1e-2;
+  config_.batch = 30;
+  config_.epochs = config_.model == "show-tell" ? 10 : 4;
+  const auto result = run("a");
+  ASSERT_TRUE(result.has_value());
+  const auto epochs = metrics("a");
+  ASSERT_FALSE(epochs.empty());
+  // A caption of another image scores near 0, one of five people's about 5.
+  EXPECT_LT(epochs.front().valid_measure, 0.8 * result->best_valid_measure);
+  EXPECT_GT(result->best_valid_measure, 3.0);
+  ASSERT_TRUE(result->test_measure.has_value());
+  EXPECT_GT(*result->test_measure, 3.0);
+  EXPECT_LT(epochs.back().valid_loss, epochs.front().valid_loss);
+}
+
+TEST_P(CaptionTrainerTest, StoppedAnywhereItEndsTheSame) {
+  config_.epochs = 2;
+  config_.updates_per_epoch = 7;
+  const auto whole = run("whole");
+  ASSERT_TRUE(whole.has_value());
+  for (const int64_t updates : {3, 7, 9}) {
+    const std::string name = "stopped-" + std::to_string(updates);
+    EXPECT_FALSE(run(name, false, updates).has_value());
+    ASSERT_TRUE(run(name, true).has_value());
+    expect_equal_runs(root_ / "whole", root_ / name);
+  }
+}
+
+TEST_P(CaptionTrainerTest, ARunFolderKeepsWordsScoresAndSamples) {
+  config_.epochs = 1;
+  config_.updates_per_epoch = 5;
+  const auto result = run("a");
+  ASSERT_TRUE(result.has_value());
+  std::istringstream lines(file("a/words.txt"));
+  std::vector<std::string> words;
+  for (std::string word; std::getline(lines, word);) words.push_back(word);
+  EXPECT_GT(tasks::Vocabulary(words).size(), 10);
+  const auto epochs = metrics("a");
+  ASSERT_EQ(epochs.size(), 1u);
+  EXPECT_EQ(epochs[0].samples.size(), 8u);
+  ASSERT_EQ(epochs[0].caption_scores.size(), 6u);  // no METEOR while training
+  EXPECT_EQ(epochs[0].caption_scores.at("CIDEr"), epochs[0].valid_measure);
+  EXPECT_TRUE(result->measure_is_cider);
+  EXPECT_EQ(train::parse_result(file("a/result.json"), "result.json").test_caption_scores,
+            result->test_caption_scores);
+}
+
+TEST_P(CaptionTrainerTest, EndsWhenNothingGetsBetter) {
+  config_.epochs = 20;
+  config_.updates_per_epoch = 1;
+  config_.lr = 1e-12;  // nothing is learnt
+  config_.patience = 3;
+  const auto result = run("a");
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->status, "stopped-early");
+  EXPECT_EQ(result->epochs, 4);
+  EXPECT_EQ(result->message, "no better CIDEr for 3 epochs");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CaptionTrainerTest, testing::Values("show-tell", "soft-attention"),
+                         [](const auto& info) {
+                           return std::string(info.param) == "show-tell" ? "ShowTell"
+                                                                         : "SoftAttention";
+                         });
+
+}  // namespace
