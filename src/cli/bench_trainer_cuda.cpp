@@ -31,14 +31,14 @@ class Runs {
   Runs(const BenchCase& shape, double detach, int replicas)
       : running_(replicas, true), all_(replicas) {
     std::vector<train::Config> configs;
-    std::vector<tasks::Task> tasks;
+    std::vector<train::TaskData> tasks;
     for (int i = 0; i < replicas; ++i) {
       train::Config config = bench_config(shape, detach);
       config.device = "cuda";
       config.seed = i + 1;
       // Images are one set for all, as a sweep has them.
       const bool share = i > 0 && config.task == "mnist";
-      tasks.push_back(share ? tasks[0] : bench_task(shape, config, kImages));
+      tasks.push_back(share ? tasks[0] : train::TaskData(bench_task(shape, config, kImages)));
       configs.push_back(config);
     }
     group_ = train::make_group(configs, tasks);

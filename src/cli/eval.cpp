@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,14 +14,14 @@
 #include "cli/live_line.h"
 #include "cli/machine.h"
 #include "cli/subcommands.h"
+#include "cli/trained_run.h"
 #include "report/summary.h"
 #include "train/config.h"
-#include "train/engine.h"
 #include "train/evaluate_on.h"
 #include "train/make_task.h"
 #include "train/run.h"
 #include "train/run_folder.h"
-#include "train/run_state.h"
+#include "train/sequence_run.h"
 
 namespace hdetach::cli {
 namespace {
@@ -85,7 +84,7 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
   Evaluation evaluation(options, config);
   SequenceClassifier model =
       train::make_model(config, *train::transfer_set(config, config.delay, 1));
-  train::load_best(model, options.run);
+  train::load_best(model.parameters(), options.run);
   nlohmann::ordered_json json = {{"run", options.run},
                                  {"task", "copy"},
                                  {"model", "best.safetensors"},
@@ -103,10 +102,10 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
         evaluation.score(model, set, fmt::format("{} delay {}", options.run, delay));
     if (options.json) {
       json["accuracy"].push_back(
-          {{"delay", delay}, {"accuracy", score.accuracy}, {"loss", score.loss}});
+          {{"delay", delay}, {"accuracy", score.measure}, {"loss", score.loss}});
       continue;
     }
-    fmt::print("{:>6}  {:>7.2f}%  {:>8.4f}", delay, 100 * score.accuracy, score.loss);
+    fmt::print("{:>6}  {:>7.2f}%  {:>8.4f}", delay, 100 * score.measure, score.loss);
     if (const auto paper = kTable1.find(delay); paper != kTable1.end()) {
       const auto& [plain, half, quarter] = paper->second;
       fmt::print("          {:>7.2f} {:>11.2f} {:>12.2f}", plain, half, quarter);
@@ -122,53 +121,37 @@ void eval_mnist(const EvalOptions& options, train::Config config) {
   const tasks::Task task = train::make_task(config);
   Evaluation evaluation(options, config);
   SequenceClassifier model = train::make_model(config, *task.test);
-  train::load_best(model, options.run);
+  train::load_best(model.parameters(), options.run);
   const train::Score score = evaluation.score(model, task.test, options.run);
   if (options.json) {
     const nlohmann::ordered_json json = {{"run", options.run},
                                          {"task", "mnist"},
                                          {"model", "best.safetensors"},
                                          {"sequences", task.test->size()},
-                                         {"test_accuracy", score.accuracy},
+                                         {"test_accuracy", score.measure},
                                          {"test_loss", score.loss}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("test accuracy {:.2f}%, loss {:.4f}, {} images\n", 100 * score.accuracy, score.loss,
+    fmt::print("test accuracy {:.2f}%, loss {:.4f}, {} images\n", 100 * score.measure, score.loss,
                task.test->size());
   }
 }
 
-void choose_device(const EvalOptions& options, train::Config& config) {
-  if (options.device.empty()) {
-    if (!train::cuda_problem().empty()) config.device = "cpu";
-    return;
-  }
-  config.device = options.device;
-  try {
-    train::check_device(config);
-  } catch (const train::ConfigError& error) {
-    throw CLI::ValidationError(fmt::format("--{}", error.what()));
-  }
-}
-
 void run_eval(const EvalOptions& options, const CLI::App& command) {
-  auto config = train::read_config(options.run);
-  if (!config) {
-    throw std::runtime_error(
-        fmt::format("{} holds no run: there is no config.toml in it", options.run));
+  train::Config config = read_trained_run(options.run);
+  if (config.task == "caption") {
+    throw CLI::ValidationError(
+        fmt::format("RUN {0} is a run of task caption; use hdetach caption {0} and hdetach score",
+                    options.run));
   }
-  if (!std::filesystem::exists(std::filesystem::path(options.run) / "best.safetensors")) {
-    throw std::runtime_error(
-        fmt::format("{} has no best.safetensors yet: none of its epochs is complete", options.run));
-  }
-  const bool copy = config->task == "copy";
+  const bool copy = config.task == "copy";
   for (const char* flag : {"--delay", "--sequences", "--data"}) {
     if (command.count(flag) == 0 || copy != (std::string(flag) == "--data")) continue;
     throw CLI::ValidationError(
-        fmt::format("{} does not apply to {}, a run of task {}", flag, options.run, config->task));
+        fmt::format("{} does not apply to {}, a run of task {}", flag, options.run, config.task));
   }
-  choose_device(options, *config);
-  copy ? eval_copy(options, *config) : eval_mnist(options, *config);
+  choose_device(options.device, config);
+  copy ? eval_copy(options, config) : eval_mnist(options, config);
 }
 
 }  // namespace

@@ -32,8 +32,11 @@ int main(int argc, char** argv) {
   });
   hdetach::cli::register_train(program);
   hdetach::cli::register_eval(program);
+  hdetach::cli::register_caption(program);
   hdetach::cli::register_sweep(program);
+  hdetach::cli::register_score(program);
   hdetach::cli::register_data(program);
+  hdetach::cli::register_features(program);
   hdetach::cli::register_bench(program);
   hdetach::cli::register_info(program);
   try {

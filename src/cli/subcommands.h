@@ -16,8 +16,11 @@ struct ExitCode {
 void register_info(CLI::App& program);
 void register_train(CLI::App& program);
 void register_eval(CLI::App& program);
+void register_caption(CLI::App& program);
 void register_sweep(CLI::App& program);
+void register_score(CLI::App& program);
 void register_data(CLI::App& program);
+void register_features(CLI::App& program);
 void register_bench(CLI::App& program);
 
 }  // namespace hdetach::cli

@@ -49,7 +49,10 @@ int64_t SweepJob::updates() const {
 
 int64_t SweepJob::updates_left() const {
   if (record.result || stage == Stage::kFailed) return 0;
-  return run.config.epochs * run.config.updates_per_epoch - updates();
+  int64_t per_epoch = run.config.updates_per_epoch;
+  // A pass over the data: known from the first epoch on.
+  if (per_epoch == 0 && !record.epochs.empty()) per_epoch = updates() / record.epochs.back().epoch;
+  return run.config.epochs * per_epoch - updates();
 }
 
 std::vector<std::string> last_lines(const fs::path& path, size_t count) {

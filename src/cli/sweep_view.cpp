@@ -43,8 +43,7 @@ std::string progress(const report::RunRecord& record, int64_t epochs) {
   if (record.result) out = fmt::format("{}, {} epochs", record.result->status, done);
   if (!record.result && done == 0) return "new";
   if (const report::Epoch* best = report::best_epoch(record)) {
-    out +=
-        fmt::format(", best {}% at epoch {}", report::percent(best->valid_accuracy), best->epoch);
+    out += fmt::format(", best {}% at epoch {}", report::percent(best->valid_measure), best->epoch);
   }
   return out;
 }

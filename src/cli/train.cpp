@@ -1,5 +1,5 @@
-// hdetach train copy|mnist: one run, in a folder that can be resumed. hdetach train together:
-// several of them side by side on a GPU, for hdetach sweep.
+// hdetach train copy|mnist|caption: one run, in a folder that can be resumed. hdetach train
+// together: several of them side by side on a GPU, for hdetach sweep.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -121,6 +121,7 @@ void register_train(CLI::App& program) {
   train->require_subcommand(1);
   add_task(*train, "copy", "The copying task (figure 2)");
   add_task(*train, "mnist", "Sequential and permuted MNIST (figures 3, 5, 6, 7; table 2)");
+  add_task(*train, "caption", "Captions of images (table 3)");
   add_together(*train);
 }
 

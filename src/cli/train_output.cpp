@@ -12,6 +12,13 @@
 #include "report/summary.h"
 
 namespace hdetach::cli {
+namespace {
+
+std::string measured(bool cider, double value) {
+  return cider ? fmt::format("CIDEr {:.4f}", value) : fmt::format("accuracy {:.2f}%", 100 * value);
+}
+
+}  // namespace
 
 using train::Config;
 
@@ -21,7 +28,7 @@ TrainPrinter::TrainPrinter(const Config& config, bool quiet, FILE* stream)
 void TrainPrinter::started(const train::Progress& progress, bool resumed) {
   first_update_ = progress.update;
   first_seconds_ = progress.seconds;
-  if (progress.epoch > 0) accuracy_ = fmt::format("best {:.2f}%", 100 * progress.best_accuracy);
+  if (progress.epoch > 0) measure_ = "best " + measured(is_captions(), progress.best_score);
   if (quiet_ || !resumed) return;
   fmt::print(stream_, "going on at update {} (epoch {} of {})\n", progress.update,
              progress.epoch + 1, config_.epochs);
@@ -36,38 +43,40 @@ void TrainPrinter::validating(const train::Progress& progress) {
 }
 
 void TrainPrinter::finished_epoch(const train::EpochMetrics& metrics, bool best) {
-  accuracy_ = fmt::format("accuracy {:.2f}%", 100 * metrics.valid_accuracy);
+  measure_ = measured(is_captions(), metrics.valid_measure);
   if (quiet_) return;
   if (best || metrics.epoch == config_.epochs) {
     line_.clear();
-    fmt::print(stream_, "epoch {:>4}  loss {:.4f}  validation loss {:.4f}  accuracy {:.2f}%{}\n",
-               metrics.epoch, metrics.train_loss, metrics.valid_loss, 100 * metrics.valid_accuracy,
-               best ? "  best so far" : "");
+    fmt::print(stream_, "epoch {:>4}  loss {:.4f}  validation loss {:.4f}  {}{}\n", metrics.epoch,
+               metrics.train_loss, metrics.valid_loss, measure_, best ? "  best so far" : "");
     std::fflush(stream_);
   }
 }
 
 std::string TrainPrinter::text(const train::Progress& progress, const std::string& now) const {
-  const int64_t within = progress.update - progress.epoch * config_.updates_per_epoch;
+  const int64_t within = progress.update - progress.epoch * progress.epoch_updates;
   std::string out = fmt::format("epoch {}/{}  update {}/{}  {}", progress.epoch + 1, config_.epochs,
-                                within, config_.updates_per_epoch, now);
-  if (!accuracy_.empty()) out += "  " + accuracy_;
+                                within, progress.epoch_updates, now);
+  if (!measure_.empty()) out += "  " + measure_;
   // Nothing is known of the speed before the first update of this process.
   const double updates = static_cast<double>(progress.update - first_update_);
   const double rate = updates / (progress.seconds - first_seconds_);
   if (updates == 0) return out;
-  const int64_t left = config_.epochs * config_.updates_per_epoch - progress.update;
+  const int64_t left = config_.epochs * progress.epoch_updates - progress.update;
   return out + fmt::format("  {:.1f} updates/s  {} left", rate,
                            report::duration(static_cast<double>(left) / rate));
 }
 
 void print_result(const train::RunResult& result, const std::string& out, FILE* stream) {
-  fmt::print(stream,
-             "{} after {} epochs ({} updates, {}): best validation accuracy {:.2f}% at epoch {}\n",
+  fmt::print(stream, "{} after {} epochs ({} updates, {}): best validation {} at epoch {}\n",
              result.message, result.epochs, result.updates, report::duration(result.seconds),
-             100 * result.best_valid_accuracy, result.best_epoch);
-  if (result.test_accuracy) {
-    fmt::print(stream, "test accuracy of that model: {:.2f}%\n", 100 * *result.test_accuracy);
+             measured(result.measure_is_cider, result.best_valid_measure), result.best_epoch);
+  if (result.test_measure) {
+    fmt::print(stream, "test {} of that model\n",
+               measured(result.measure_is_cider, *result.test_measure));
+  }
+  for (const auto& [name, value] : result.test_caption_scores) {
+    fmt::print(stream, "  {:<8} {:.4f}\n", name, value);
   }
   fmt::print(stream, "run folder: {}\n", out);
 }

@@ -24,6 +24,7 @@ class TrainPrinter : public train::Observer {
 
  private:
   std::string text(const train::Progress& progress, const std::string& now) const;
+  bool is_captions() const { return config_.task == "caption"; }
 
   const train::Config& config_;
   bool quiet_;
@@ -31,7 +32,7 @@ class TrainPrinter : public train::Observer {
   LiveLine line_;
   int64_t first_update_ = 0;
   double first_seconds_ = 0;
-  std::string accuracy_;
+  std::string measure_;
 };
 
 void print_result(const train::RunResult& result, const std::string& out, FILE* stream);
