@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "error_text.h"
 #include "formats/safetensors.h"
 #include "tasks/caption_set.h"
 
@@ -60,16 +61,7 @@ class CaptionFolder : public testing::Test {
 
   // What reading throws, each mention of the folder replaced by DIR.
   std::string message() const {
-    try {
-      read();
-    } catch (const std::runtime_error& error) {
-      std::string text = error.what();
-      for (size_t at; (at = text.find(options_.folder)) != std::string::npos;) {
-        text.replace(at, options_.folder.size(), "DIR");
-      }
-      return text;
-    }
-    return "no error";
+    return test::error_text(options_.folder, [&] { read(); });
   }
 
   tasks::CaptionDataOptions options_;

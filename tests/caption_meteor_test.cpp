@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "error_text.h"
 #include "tasks/caption_metrics_meteor.h"
 #include "tasks/meteor/normalize.h"
 
@@ -90,17 +91,7 @@ class Meteor : public testing::Test {
 
   // What loading throws, each mention of the folder replaced by DIR.
   std::string message() const {
-    try {
-      load_meteor_resources(folder_);
-    } catch (const std::runtime_error& error) {
-      std::string text = error.what();
-      const std::string name = folder_.string();
-      for (size_t at; (at = text.find(name)) != std::string::npos;) {
-        text.replace(at, name.size(), "DIR");
-      }
-      return text;
-    }
-    return "no error";
+    return hdetach::test::error_text(folder_, [&] { load_meteor_resources(folder_); });
   }
 
   fs::path folder_;

@@ -37,9 +37,7 @@ class CaptionTrainerTest : public testing::TestWithParam<const char*> {
 
   std::optional<train::RunResult> run(const std::string& name, bool resume = false,
                                       int64_t stop_after = 0) {
-    train::RunFolder folder(root_ / name);
-    train::StopAfter observer(stop_after);
-    return train::run(config_, folder, {resume, "{}"}, observer, &observer.signal);
+    return train::run_until(stop_after, config_, root_ / name, resume);
   }
   std::string file(const fs::path& path) { return files::read(root_ / path); }
   std::vector<train::EpochMetrics> metrics(const std::string& name) {

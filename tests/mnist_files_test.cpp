@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "error_text.h"
 #include "formats/files.h"
 #include "tasks/mnist_files.h"
 
@@ -67,17 +68,7 @@ class MnistFolder : public testing::Test {
 
   // What reading throws, each mention of the folder replaced by DIR.
   std::string message() const {
-    try {
-      read_mnist(folder_);
-    } catch (const std::runtime_error& error) {
-      std::string text = error.what();
-      const std::string name = folder_.string();
-      for (size_t at; (at = text.find(name)) != std::string::npos;) {
-        text.replace(at, name.size(), "DIR");
-      }
-      return text;
-    }
-    return "no error";
+    return hdetach::test::error_text(folder_, [&] { read_mnist(folder_); });
   }
 
   fs::path folder_;

@@ -41,9 +41,7 @@ class RunFolderTest : public testing::Test {
 
   std::optional<train::RunResult> run(const std::string& name, bool resume = false,
                                       int64_t stop_after = 0) {
-    train::RunFolder folder(root_ / name);
-    train::StopAfter observer(stop_after);
-    return train::run(config_, folder, {resume, "{}"}, observer, &observer.signal);
+    return train::run_until(stop_after, config_, root_ / name, resume);
   }
 
   // No learning rate breaks an LSTM's bounded states for sure; a bias that is not finite does.

@@ -41,6 +41,9 @@ auto retry(Call call) {
   return result;
 }
 
+}  // namespace
+
+// Not local to this file, since GrowingFile::Part, which is not, is one.
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags)
@@ -105,6 +108,8 @@ class Descriptor {
   const fs::path path_;
   int fd_;
 };
+
+namespace {
 
 // Adds what is left of `file` to `bytes`, until they are more than `most`.
 void read_rest(Descriptor& file, size_t most, std::string& bytes) {
