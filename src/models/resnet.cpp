@@ -20,18 +20,18 @@ at::Tensor tensor_of(const std::vector<float>& values, at::IntArrayRef shape, at
   return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
 }
 
-struct Layer {
-  at::Tensor weight, bias;
-
-  at::Tensor operator()(const at::Tensor& x, int64_t stride) const {
-    const int64_t padding = weight.size(2) / 2;
-    return at::conv2d(x, weight, bias, {stride, stride}, {padding, padding});
-  }
-};
-
 }  // namespace
 
 struct ResNet::Layers {
+  struct Layer {
+    at::Tensor weight, bias;
+
+    at::Tensor operator()(const at::Tensor& x, int64_t stride) const {
+      const int64_t padding = weight.size(2) / 2;
+      return at::conv2d(x, weight, bias, {stride, stride}, {padding, padding});
+    }
+  };
+
   Layers(const ResNetWeights& weights, at::Device device)
       : device(device),
         blocks(weights.blocks),
