@@ -280,6 +280,19 @@ TEST_F(SweepReport, ThePlotMarksSharedCellsAndColours) {
   EXPECT_EQ(terminal_plot(record(), 80, false), "");
 }
 
+TEST_F(SweepReport, CaptionsAreMeasuredByCider) {
+  sweep_.task = "caption";
+  write_run(folder_ / "plain/seed-1", {0.3, 1.3});
+  const std::vector<std::string> rows = split(terminal_plot(record(), 80, false));
+  EXPECT_EQ(rows[0].substr(0, 7), "  160 |");
+  EXPECT_EQ(rows[6].substr(0, 7), "   80 |");
+  const std::string html = page(record(), {});
+  EXPECT_TRUE(contains(html, "Validation CIDEr against epochs"));
+  EXPECT_TRUE(contains(html, ">160</text>"));
+  EXPECT_TRUE(contains(html, "<th>best, CIDEr<th>"));
+  EXPECT_FALSE(contains(html, "chance</text>"));
+}
+
 TEST_F(SweepReport, ThePlotNamesWhatItLeavesOut) {
   for (int i = 0; i < 9; ++i) {
     hdetach::train::SweepSetting setting;

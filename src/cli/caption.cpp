@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -108,15 +106,6 @@ class Watch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw std::runtime_error(
-        fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-  }
-}
-
 void check_options(const CaptionOptions& options, const train::Config& config) {
   if (config.task != "caption") {
     throw CLI::ValidationError(
@@ -147,7 +136,7 @@ void run_caption(CaptionOptions options) {
   const Subjects subjects = is_split ? subjects_of_split(config, options.split)
                                      : subjects_in_files(config, options.run, options.files);
   const auto model = train::load_captioner(config, options.run, words, *subjects.features);
-  if (!options.attention.empty()) make_folder(options.attention);
+  if (!options.attention.empty()) files::make_folder(options.attention);
 
   SearchOptions search;
   search.beam = options.beam > 0 ? options.beam : config.beam;

@@ -166,12 +166,7 @@ void run_features(const FeatureOptions& options) {
   const fs::path out = options.out.empty() ? options.captions : options.out;
   const int64_t side = ResNet::side(options.positions);
   const auto lists = list_images(options);
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) {
-    throw std::runtime_error(
-        fmt::format("cannot make the folder {}: {}", out.string(), error.message()));
-  }
+  files::make_folder(out);
   set_threads({options.threads, options.threads});
   const ResNetWeights weights = read_resnet_weights(options.weights);
   const safetensors::Metadata settings = {{"made_by", "hdetach features"},

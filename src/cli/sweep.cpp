@@ -101,11 +101,11 @@ void list_runs(const SweepJobs& jobs, bool json) {
   size_t name_width = 0, state_width = 0, to_do = 0;
   for (const SweepJob& job : jobs.all()) {
     name_width = std::max(name_width, job.folder.string().size());
-    state_width = std::max(state_width, progress(job.record, job.run.config.epochs).size());
+    state_width = std::max(state_width, progress(job.record, job.run.config).size());
     to_do += job.stage == Stage::kWaiting;
   }
   for (const SweepJob& job : jobs.all()) {
-    const std::string state = progress(job.record, job.run.config.epochs);
+    const std::string state = progress(job.record, job.run.config);
     const std::string flags = train::changed_flags(job.run.config);
     if (!json) {
       fmt::print("{:<{}}  {:<{}}  {}\n", job.folder.string(), name_width, state, state_width,

@@ -37,13 +37,15 @@ TerminalSize terminal_size(FILE* stream) {
   return {size.ws_col, size.ws_row};
 }
 
-std::string progress(const report::RunRecord& record, int64_t epochs) {
+std::string progress(const report::RunRecord& record, const train::Config& config) {
   const int64_t done = record.epochs.empty() ? 0 : record.epochs.back().epoch;
-  std::string out = fmt::format("{} of {} epochs", done, epochs);
+  std::string out = fmt::format("{} of {} epochs", done, config.epochs);
   if (record.result) out = fmt::format("{}, {} epochs", record.result->status, done);
   if (!record.result && done == 0) return "new";
   if (const report::Epoch* best = report::best_epoch(record)) {
-    out += fmt::format(", best {}% at epoch {}", report::percent(best->valid_measure), best->epoch);
+    const bool captions = config.task == "caption";
+    out += fmt::format(", best {}{}{} at epoch {}", captions ? "CIDEr " : "",
+                       report::percent(best->valid_measure), captions ? "" : "%", best->epoch);
   }
   return out;
 }
@@ -83,7 +85,7 @@ std::string SweepView::status(bool ending) const {
 }
 
 std::string SweepView::row(const SweepJob& job) const {
-  std::string state = progress(job.record, job.run.config.epochs);
+  std::string state = progress(job.record, job.run.config);
   if (job.stage == Stage::kFailed)
     state = "failed: " + job.problem.substr(0, job.problem.find('\n'));
   if (job.stage == Stage::kEvaluating) state = "evaluating";

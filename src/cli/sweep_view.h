@@ -16,7 +16,7 @@ struct TerminalSize {
 TerminalSize terminal_size(FILE* stream);  // as given here where the stream is no terminal
 
 // "finished, 600 epochs, best 100.0% at epoch 212", "212 of 600 epochs", "new"
-std::string progress(const report::RunRecord& record, int64_t epochs);
+std::string progress(const report::RunRecord& record, const train::Config& config);
 
 class SweepView {
  public:

@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #ifdef HDETACH_WITH_ZLIB
 #include <zlib.h>
@@ -234,6 +235,14 @@ void write(const fs::path& path, const std::string& bytes) {
     throw;
   }
   flush_folder_of(path);
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) {
+    throw std::runtime_error("cannot make the folder " + path.string() + ": " + error.message());
+  }
 }
 
 void append_line(const fs::path& path, const std::string& line) {

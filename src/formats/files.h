@@ -19,6 +19,9 @@ std::string read_gzip(const std::filesystem::path& path, size_t most);
 // renamed, and the folder is flushed. A reader sees the old or the new content, never a part.
 void write(const std::filesystem::path& path, const std::string& bytes);
 
+// And the folders above it, where they are not there.
+void make_folder(const std::filesystem::path& path);
+
 // Adds a line to the end of the file and flushes it to the disk.
 void append_line(const std::filesystem::path& path, const std::string& line);
 

@@ -51,7 +51,7 @@ std::vector<double> mean_curve(const std::vector<RunRecord>& runs) {
 
 class Chart {
  public:
-  explicit Chart(const SweepRecord& record) : record_(record) {
+  explicit Chart(const SweepRecord& record) : record_(record), measure_(measure(record)) {
     for (const auto& runs : record.runs) {
       for (const RunRecord& run : runs) {
         if (!run.epochs.empty()) last_ = std::max(last_, run.epochs.back().epoch);
@@ -61,14 +61,17 @@ class Chart {
 
   std::string svg() {
     out_ = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n", kWidth, kHeight);
-    out_ += "<title>Validation accuracy against epochs</title>\n";
-    for (int percent = 0; percent <= 100; percent += 25) {
-      rule(percent / 100.0, "grid");
-      label(kLeft - 8, y(percent / 100.0) + 4, "end", fmt::format("{}%", percent));
+    out_ += fmt::format("<title>Validation {} against epochs</title>\n", measure_.name);
+    for (int quarter = 0; quarter <= 4; ++quarter) {
+      const double value = quarter * measure_.top / 4;
+      rule(value, "grid");
+      label(kLeft - 8, y(value) + 4, "end", fmt::format("{:.0f}{}", 100 * value, measure_.sign));
     }
-    const double chance = record_.sweep.task == "copy" ? 1.0 / 8 : 1.0 / 10;  // symbols, digits
-    rule(chance, "chance");
-    label(kWidth - kRight, y(chance) + 14, "end", "chance");
+    if (record_.sweep.task != "caption") {
+      const double chance = record_.sweep.task == "copy" ? 1.0 / 8 : 1.0 / 10;  // symbols, digits
+      rule(chance, "chance");
+      label(kWidth - kRight, y(chance) + 14, "end", "chance");
+    }
     for (int64_t at = 0; at <= last_; at += tick(last_, 6)) {
       label(x(at), kHeight - kBottom + 18, "middle", std::to_string(at));
     }
@@ -82,14 +85,14 @@ class Chart {
                        kBottom = 48;
 
   double x(double epoch) const { return kLeft + epoch / last_ * (kWidth - kLeft - kRight); }
-  double y(double accuracy) const {
-    return kHeight - kBottom - accuracy * (kHeight - kTop - kBottom);
+  double y(double value) const {
+    return kHeight - kBottom - value / measure_.top * (kHeight - kTop - kBottom);
   }
 
-  void rule(double accuracy, const char* kind) {
+  void rule(double value, const char* kind) {
     out_ +=
         fmt::format("<line class=\"{0}\" x1=\"{1}\" y1=\"{2:.1f}\" x2=\"{3}\" y2=\"{2:.1f}\"/>\n",
-                    kind, kLeft, y(accuracy), kWidth - kRight);
+                    kind, kLeft, y(value), kWidth - kRight);
   }
 
   void label(double at_x, double at_y, const char* anchor, const std::string& text) {
@@ -117,6 +120,7 @@ class Chart {
   }
 
   const SweepRecord& record_;
+  const Measure measure_;
   int64_t last_ = 1;
   std::string out_;
 };
@@ -140,12 +144,12 @@ std::string or_dash(const std::optional<double>& accuracy) {
 }
 
 std::string run_table(const SweepRecord& record) {
+  const Measure shown_by = measure(record);
   std::string out = fmt::format(
       "<div class=\"scroll\"><table><thead><tr><th>setting<th>seed<th>state<th>epochs"
-      "<th>best, %<th>at epoch<th>last 20, %<th>epochs to {:g}%<th>test, %<th>largest gradient"
-      "<th>time"
-      "</tr></thead>\n",
-      100 * record.sweep.threshold);
+      "<th>best, {0}<th>at epoch<th>last 20, {0}<th>epochs to {1:g}{2}<th>test, {0}"
+      "<th>largest gradient<th>time</tr></thead>\n",
+      *shown_by.sign ? shown_by.sign : shown_by.name, 100 * record.sweep.threshold, shown_by.sign);
   for (size_t i = 0; i < record.runs.size(); ++i) {
     for (size_t s = 0; s < record.runs[i].size(); ++s) {
       const RunRecord& run = record.runs[i][s];

@@ -1,6 +1,7 @@
 #include "report/sweep_record.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hdetach::report {
 namespace {
@@ -23,6 +24,18 @@ SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& f
     record.runs[run.setting].push_back(read_run(folder / run.name));
   }
   return record;
+}
+
+Measure measure(const SweepRecord& record) {
+  if (record.sweep.task != "caption") return {"accuracy", "%", 1};
+  double most = 0;
+  for (const auto& runs : record.runs) {
+    for (const RunRecord& run : runs) {
+      const Epoch* best = best_epoch(run);
+      if (best != nullptr) most = std::max(most, best->valid_measure);
+    }
+  }
+  return {"CIDEr", "", 0.4 * std::max(1.0, std::ceil(most / 0.4))};
 }
 
 SettingFigures figures(const SweepRecord& record, size_t setting) {

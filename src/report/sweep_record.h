@@ -19,6 +19,14 @@ struct SweepRecord {
 
 SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder);
 
+// What the runs are measured by in validation, as shown: times 100.
+struct Measure {
+  const char* name;  // "accuracy", or "CIDEr" of captions
+  const char* sign;  // after a number: "%", or nothing
+  double top;        // of a chart, not yet times 100; a quarter of it is shown as a whole number
+};
+Measure measure(const SweepRecord& record);
+
 struct Spread {
   int count = 0;
   double mean = 0, low = 0, high = 0;

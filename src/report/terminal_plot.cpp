@@ -42,11 +42,13 @@ std::string terminal_plot(const SweepRecord& record, int columns, bool colour) {
   const auto column = [&](int64_t epoch) {
     return static_cast<int>(std::llround(static_cast<double>(epoch) / last * (width - 1)));
   };
+  const Measure shown_by = measure(record);
   std::vector<std::string> canvas(kRows, std::string(width, ' '));
   for (size_t i = 0; i < shown; ++i) {
     for (const RunRecord& run : record.runs[i]) {
       for (const Epoch& epoch : run.epochs) {
-        const double height = std::clamp(epoch.valid_measure, 0.0, 1.0) * (kRows - 1);
+        const double height =
+            std::clamp(epoch.valid_measure / shown_by.top, 0.0, 1.0) * (kRows - 1);
         char& cell = canvas[kRows - 1 - std::lround(height)][column(epoch.epoch)];
         cell = cell == ' ' || cell == kMarks[i] ? kMarks[i] : kShared;
       }
@@ -56,7 +58,9 @@ std::string terminal_plot(const SweepRecord& record, int columns, bool colour) {
   std::string out;
   for (int row = 0; row < kRows; ++row) {
     const std::string& marks = canvas[row];
-    out += fmt::format("{:>5} |", row % 3 == 0 ? fmt::format("{}%", 100 - 25 * row / 3) : "");
+    const double value = 100 * shown_by.top * (kRows - 1 - row) / (kRows - 1);
+    out +=
+        fmt::format("{:>5} |", row % 3 == 0 ? fmt::format("{:.0f}{}", value, shown_by.sign) : "");
     for (const char mark : marks.substr(0, marks.find_last_not_of(' ') + 1)) {
       out += painted(mark, colour);
     }

@@ -1,4 +1,4 @@
-// Accuracy against epochs in characters, every run of a sweep in one picture.
+// The measure of a sweep against epochs in characters, every run of a sweep in one picture.
 #pragma once
 
 #include <string>

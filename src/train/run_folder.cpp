@@ -34,12 +34,7 @@ void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem
 }
 
 RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
-  std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error) {
-    throw std::runtime_error(
-        fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
-  }
+  files::make_folder(path_);
   const std::string name = (path_ / kLock).string();
   lock_ = open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
   if (lock_ < 0) throw std::runtime_error(fmt::format("{}: {}", name, std::strerror(errno)));
