@@ -152,6 +152,13 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
   }
 }
 
+// Only some lanes of a warp that multiplies read a stage's scales, and each of them says itself that
+// it has: racecheck takes no other lane's word for it.
+constexpr int kReaders = 4;
+__device__ __forceinline__ float from_reader(float value) {
+  return __shfl_sync(~0u, value, threadIdx.x % kReaders);
+}
+
 // What the others do, and where their sums go.
 __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const BlockShare& share,
                                                  int group, Shared& shared) {
@@ -164,17 +171,25 @@ __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const B
     shared.ring.wait_until_full(place);
     const Stage& stage = shared.stages[place.stage];
     const Inverses& inverses = shared.inverses[place.stage];
-    const float inverse = inverses.h;
-    float2 extra[kExtra / 8];
+    float inverse = 0.0f;
+    float2 extra[kExtra / 8] = {};
+    if (lane < kReaders) {
+      inverse = inverses.h;
+#pragma unroll
+      for (int j = 0; j < kExtra / 8; ++j) {
+        extra[j] = *reinterpret_cast<const float2*>(inverses.extra + 8 * j + lane * 2);
+      }
+    }
+    inverse = from_reader(inverse);
 #pragma unroll
     for (int j = 0; j < kExtra / 8; ++j) {
-      extra[j] = *reinterpret_cast<const float2*>(inverses.extra + 8 * j + lane % 4 * 2);
+      extra[j] = {from_reader(extra[j].x), from_reader(extra[j].y)};
     }
     multiply_half_tiles(
         shared_address(stage.rows), shared_address(stage.columns), group,
         [&] {
           __syncwarp();
-          if (lane == 0) shared.ring.say_empty(place);
+          if (lane < kReaders) shared.ring.say_empty(place);
         },
         [&](int j, const float(&d)[4]) {
 #pragma unroll
@@ -209,7 +224,7 @@ static __global__ void __launch_bounds__(kThreads, 1) multiply(WeightProduct p) 
   extern __shared__ __align__(1024) char recurrent_memory[];
   Shared& shared = *reinterpret_cast<Shared*>(recurrent_memory);
   cudaTriggerProgrammaticLaunchCompletion();
-  if (threadIdx.x == 0) shared.ring.start<kGroupWarps, kMultiplyWarps>();
+  if (threadIdx.x == 0) shared.ring.start<kGroupWarps, kReaders * kMultiplyWarps>();
   __syncthreads();
   p.move_to_replica();
   const BlockShare share(p.plan, p.sum);
