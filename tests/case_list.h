@@ -46,6 +46,11 @@ inline const std::vector<Case>& cases() {
       {"detach_1", 20, 8, 4, 32, S::kZero},
       {"cell_detach_1", 20, 8, 4, 32, S::kNone, S::kZero, false, true, Arrives::kC},
       {"copy_100", 120, 100, 10, 128, S::kSteps},
+      // Few rows, many inputs: a GPU's products split the sum over a cluster of 2, 4 or 8 blocks.
+      {"input_259_rows_150", 3, 50, 259, 33, S::kSteps},
+      {"input_300_one_step", 1, 50, 300, 160, S::kRows, S::kRows},
+      {"input_517", 1, 7, 517, 256},
+      {"input_1000", 2, 3, 1000, 200, S::kRows, S::kNone, true},
   };
   return list;
 }

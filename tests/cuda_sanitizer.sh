@@ -7,10 +7,12 @@ set -eu
 tests=${1:?"usage: $0 PATH_OF_HDETACH_TESTS [GTEST_FILTER]"}
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 
-# One and many rows, tiles that are not full, both kernels, lengths, scales of both kinds. Larger
-# hidden sizes, where the resident kernel spans a cluster, have few steps.
+# One and many rows, tiles that are not full, sums split over a cluster, both kernels, lengths,
+# scales of both kinds. Larger hidden sizes, where the resident kernel spans a cluster, have few
+# steps.
 cases="hidden_7_steps hidden_33_rows hidden_64_both_paths no_bias lengths_rows hidden_100_input_2 \
-hidden_160_batch_1 hidden_192_rows hidden_200_batch_3 hidden_256_batch_5"
+hidden_160_batch_1 hidden_192_rows hidden_200_batch_3 hidden_256_batch_5 \
+input_300_one_step input_517"
 filter=""
 for case in $cases; do
   filter="$filter:Kernels/Parity.StaysInTheErrorBudget/cuda_*_$case"

@@ -2,9 +2,11 @@
 // sweep, dx = dgates w_ih after the backward sweep.
 //
 // Strategy: tiled GEMMs (gemm_tile.cuh), 128 x 128 a block, 8 warps of 64 x 32, four stages of
-// copies. Up to 16 inputs there is little to multiply beside 65 MB of gates (T=320, B=100, H=128):
-// forward, a thread keeps the weights of a unit's four gates in registers and walks down the rows,
-// 16 bytes out for each; backward, the tiles are 16 columns wide.
+// copies. Where there are few tiles and much to sum (50 rows, 2560 inputs, H=512: 16 tiles), a
+// cluster of up to eight blocks shares a tile's sum (split_sum.cuh). Up to 16 inputs there is
+// little to multiply beside 65 MB of gates (T=320, B=100, H=128): forward, a thread keeps the
+// weights of a unit's four gates in registers and walks down the rows, 16 bytes out for each;
+// backward, the tiles are 16 columns wide.
 //
 // Limits: none in the sizes; 16 byte copies where inputs are a multiple of four, else 4 byte ones.
 // Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300's projection 26 us, 2.5
@@ -13,6 +15,7 @@
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_tile.cuh"
 #include "kernels/cuda/sizes.h"
+#include "kernels/cuda/split_sum.cuh"
 #include "kernels/cuda/weight_gradients.h"
 
 namespace hdetach::cuda {
@@ -91,6 +94,7 @@ constexpr int kTileRows = 128, kTileColumns = 128, kStages = 4, kThreads = 256;
 using Rows = AlongK<kTileRows>;
 using Columns = AlongK<kTileColumns>;
 constexpr int kStageFloats = Rows::kFloats + Columns::kFloats;
+static_assert(kThreads * 64 <= kStages * kStageFloats, "a block's sums fit the stages");
 
 // Column n of the result is gate n % 4 of unit n / 4.
 __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
@@ -98,7 +102,8 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
   float* stages = reinterpret_cast<float*>(shared);
   p.move_to_replica(blockIdx.z);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const int first_column = blockIdx.x * kTileColumns, first_row = blockIdx.y * kTileRows;
+  const SplitSum share = SplitSum::of_cluster((p.input + kTileK - 1) / kTileK);
+  const int first_column = share.tile_x() * kTileColumns, first_row = blockIdx.y * kTileRows;
   const int columns = 4 * p.hidden;
   const auto x_line = [&](int line) {
     const int row = first_row + line;
@@ -110,17 +115,18 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
     return p.w_ih + static_cast<int64_t>(n % 4 * p.hidden + n / 4) * p.input;
   };
 
-  const int warp_row = warp % 2 * 64, warp_column = warp / 2 * 32;
+  const int warp_row = warp / 4 * 64, warp_column = warp % 4 * 32;
   Accumulators<4, 4> sum;
   pipeline<kStages>(
-      (p.input + kTileK - 1) / kTileK,
+      share.count,
       [&](int stage, int tile) {
         float* rows = stages + stage * kStageFloats;
-        const int k = tile * kTileK;
+        const int k = (share.first + tile) * kTileK;
         Rows::fill<kThreads>(rows, thread, k, p.input, p.aligned, p.x, x_line);
         Columns::fill<kThreads>(rows + Rows::kFloats, thread, k, p.input, p.aligned, p.x, w_line);
       },
       [&](int stage, int) {
+        if (first_row + warp_row >= p.rows) return;  // half of a tile, where there are few rows
         const float* rows = stages + stage * kStageFloats;
 #pragma unroll 2
         for (int step = 0; step < kTileK / 8; ++step) {
@@ -128,6 +134,7 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
                        Columns::columns<4>(rows + Rows::kFloats, warp_column, step, lane));
         }
       });
+  share.add_up<kThreads>(sum, shared);
 
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
@@ -140,7 +147,7 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = first_row + warp_row + Rows::row(i, half, lane);
-        if (row >= p.rows) continue;
+        if (row >= p.rows || !share.owns(i, half)) continue;
         const float* v = sum.value[i][j] + 2 * half;
         *reinterpret_cast<float2*>(p.out + static_cast<int64_t>(row) * columns + n) = {
             v[0] + bias[0], v[1] + bias[1]};
@@ -164,6 +171,8 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
   constexpr int kStage = Rows::kFloats + Columns::kFloats;
   constexpr int kWarpsN = kColumns == kTileColumns ? 4 : 1, kWarpsM = 8 / kWarpsN;
   constexpr int kTilesM = kTileRows / kWarpsM / 16, kTilesN = kColumns / kWarpsN / 8;
+  constexpr bool kSplit = kColumns == kTileColumns;
+  static_assert(!kSplit || kThreads * 64 <= kStages * kStage, "a block's sums fit the stages");
   extern __shared__ float4 shared[];
   float* stages = reinterpret_cast<float*>(shared);
   const int64_t replica = blockIdx.z;
@@ -172,15 +181,17 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
   p.w_ih += replica * gates * p.input;
   p.dx += replica * p.rows * p.input;
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const int first_column = blockIdx.x * kColumns, first_row = blockIdx.y * kTileRows;
+  const int tiles = (gates + kTileK - 1) / kTileK;
+  const SplitSum share = kSplit ? SplitSum::of_cluster(tiles) : SplitSum::alone(tiles);
+  const int first_column = share.tile_x() * kColumns, first_row = blockIdx.y * kTileRows;
   const int warp_row = warp % kWarpsM * 16 * kTilesM, warp_column = warp / kWarpsM * 8 * kTilesN;
 
   Accumulators<kTilesM, kTilesN> sum;
   pipeline<kStages>(
-      (gates + kTileK - 1) / kTileK,
+      share.count,
       [&](int stage, int tile) {
         float* row_tile = stages + stage * kStage;
-        const int first_k = tile * kTileK;
+        const int first_k = (share.first + tile) * kTileK;
         Rows::fill<kThreads>(row_tile, thread, first_k, gates, true, p.dgates, [&](int line) {
           const int row = first_row + line;
           return row < p.rows ? p.dgates + static_cast<int64_t>(row) * gates : nullptr;
@@ -202,13 +213,14 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
                                                           step, lane));
         }
       });
+  if constexpr (kSplit) share.add_up<kThreads>(sum, shared);
 
 #pragma unroll
   for (int i = 0; i < kTilesM; ++i) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
       const int row = first_row + warp_row + Rows::row(i, v / 2, lane);
-      if (row >= p.rows) continue;
+      if (row >= p.rows || !share.owns(i, v / 2)) continue;
       float* out = p.dx + static_cast<int64_t>(row) * p.input;
       const auto column = [&](int j) {
         return first_column + warp_column + Columns::template column<kTilesN>(j, v % 2, lane);
@@ -232,13 +244,39 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
 
 unsigned parts(int total, int part) { return static_cast<unsigned>((total + part - 1) / part); }
 
-template <typename Kernel, typename Params>
-void launch(Kernel kernel, dim3 grid, int stage_floats, const Params& p, cudaStream_t stream) {
+constexpr int kBlocksWanted = 132;
+constexpr int kLeastTiles = 4;  // of k: a block's share is worth its start-up
+
+// Blocks that share a tile's sum. A function of the sizes alone, replicas apart, and so are the
+// bits.
+unsigned cluster_size(dim3 tiles, int k) {
+  const int64_t all = static_cast<int64_t>(tiles.x) * tiles.y, k_tiles = parts(k, kTileK);
+  int cluster = 1;
+  while (cluster < kMostToSplit && 2 * cluster * all <= kBlocksWanted &&
+         2 * cluster * kLeastTiles <= k_tiles) {
+    cluster *= 2;
+  }
+  return static_cast<unsigned>(cluster);
+}
+
+// tiles: columns, rows, replicas.
+template <typename Params>
+void launch(void (*kernel)(Params), dim3 tiles, unsigned cluster, int stage_floats, const Params& p,
+            cudaStream_t stream) {
   const int bytes = kStages * stage_floats * static_cast<int>(sizeof(float));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "cudaFuncSetAttribute(tiles)");
-  kernel<<<grid, kThreads, bytes, stream>>>(p);
-  check(cudaGetLastError(), "launch of tiles");
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {cluster, 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(tiles.x * cluster, tiles.y, tiles.z);
+  config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = static_cast<size_t>(bytes);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = cluster > 1 ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, p), "launch of tiles");
 }
 
 }  // namespace
@@ -266,8 +304,8 @@ void project_inputs(const LstmArgs& args, float* projected) {
                                         : project_small<16>;
     kernel<<<grid, kSmallThreads, 0, stream>>>(p);
   } else {
-    const dim3 grid(parts(4 * p.hidden, kTileColumns), parts(p.rows, kTileRows), replicas);
-    launch(project_tiles, grid, kStageFloats, p, stream);
+    const dim3 tiles(parts(4 * p.hidden, kTileColumns), parts(p.rows, kTileRows), replicas);
+    launch(project_tiles, tiles, cluster_size(tiles, p.input), kStageFloats, p, stream);
   }
   check(cudaGetLastError(), "launch of project_inputs");
 }
@@ -288,11 +326,12 @@ void gate_gradients_to_inputs_and_weights(const BackwardArgs& args, const float*
   p.input = static_cast<int>(s.input);
   p.aligned = s.input % 4 == 0 && starts_at_16_bytes(p.w_ih) && starts_at_16_bytes(p.dx);
   const int columns = s.input <= 16 ? 16 : kTileColumns;
-  const dim3 grid(parts(p.input, columns), parts(p.rows, kTileRows), replicas);
+  const dim3 tiles(parts(p.input, columns), parts(p.rows, kTileRows), replicas);
   if (columns == 16) {
-    launch(input_products<16>, grid, AlongK<kTileRows>::kFloats + AcrossK<16>::kFloats, p, stream);
+    launch(input_products<16>, tiles, /*cluster=*/1,
+           AlongK<kTileRows>::kFloats + AcrossK<16>::kFloats, p, stream);
   } else {
-    launch(input_products<kTileColumns>, grid,
+    launch(input_products<kTileColumns>, tiles, cluster_size(tiles, 4 * p.hidden),
            AlongK<kTileRows>::kFloats + AcrossK<kTileColumns>::kFloats, p, stream);
   }
 }

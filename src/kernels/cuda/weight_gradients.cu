@@ -6,7 +6,8 @@
 // workspace, and a second kernel adds the parts in double, in order, and puts them in torch's row
 // order. The columns are h[t-1], by halves (gemm_halves.cuh), and, so that the gate gradients are
 // read once, 16 more: a one for the bias and, up to 15 of them, the inputs. More inputs have a pass
-// of their own. All columns are always computed: bits do not depend on what is asked for.
+// of their own, which writes the result itself where there is but one part. All columns
+// are always computed: bits do not depend on what is asked for.
 //
 // Limits: none in the sizes. 4H and H are padded to the tiles.
 // Measured alone, by CUDA events; figures and what bounds them are in docs/kernels.md.
@@ -142,7 +143,7 @@ void run_weight_gradient(const WeightProduct& product, const Sums& sums, unsigne
     launch(recurrent_weights::multiply, grid, recurrent_weights::kThreads,
            recurrent_weights::kBytes, product, stream);
   }
-  launch_add_parts(sums, replicas, stream);
+  if (product.direct == nullptr) launch_add_parts(sums, replicas, stream);
 }
 
 }  // namespace
@@ -184,6 +185,10 @@ void weight_gradients(const BackwardArgs& args, const float* dgates, void* works
   if (!fused && args.dw_ih != nullptr) {
     product.plan = input_plan(s);
     product.aligned = s.input % 4 == 0 && starts_at_16_bytes(args.x);
+    // The same bits: a sum that began at zero is not -0.
+    if (product.plan.splits == 1 && s.input % 4 == 0 && starts_at_16_bytes(args.dw_ih)) {
+      product.direct = args.dw_ih;
+    }
     run_weight_gradient(product,
                         {product.partial, args.dw_ih, nullptr, nullptr, nullptr, product.hidden,
                          product.input, false, product.plan},

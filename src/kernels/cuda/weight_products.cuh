@@ -37,6 +37,7 @@ struct WeightProduct {
   const float* x;          // [R, T, B, I]
   const int64_t* lengths;  // [R, B] or null
   float* partial;          // [R, splits, 4H, part_columns]
+  float* direct;           // [R, 4H, columns]: the result, where it has one part; else null
   int sum, batch, hidden, input;
   bool aligned;  // the lines of the main operand start at 16 bytes
   GradientPlan plan;
@@ -63,6 +64,12 @@ struct WeightProduct {
   __device__ float* part() const {
     const int64_t index = static_cast<int64_t>(blockIdx.z) * plan.splits + blockIdx.x;
     return partial + index * 4 * hidden * plan.part_columns;
+  }
+  // Row m of the part, or of the result, which is in torch's row order.
+  __device__ float* part_row(int m) const {
+    if (direct == nullptr) return part() + static_cast<int64_t>(m) * plan.part_columns;
+    const int64_t row = static_cast<int64_t>(blockIdx.z) * 4 * hidden + m % 4 * hidden + m / 4;
+    return direct + row * plan.part_columns;
   }
 };
 
@@ -109,7 +116,6 @@ static __global__ void __launch_bounds__(kGradientThreads, 1) multiply(WeightPro
         }
       });
 
-  float* out = p.part();
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -117,8 +123,8 @@ static __global__ void __launch_bounds__(kGradientThreads, 1) multiply(WeightPro
       const int row = share.first_row + warp_row + Tile::row(i, v / 2, lane);
       const int n = share.first_column + warp_column + Tile::column<4>(0, v % 2, lane);
       if (row >= rows || n >= p.plan.part_columns) continue;
-      *reinterpret_cast<float4*>(out + static_cast<int64_t>(row) * p.plan.part_columns + n) = {
-          sum.value[i][0][v], sum.value[i][1][v], sum.value[i][2][v], sum.value[i][3][v]};
+      *reinterpret_cast<float4*>(p.part_row(row) + n) = {sum.value[i][0][v], sum.value[i][1][v],
+                                                         sum.value[i][2][v], sum.value[i][3][v]};
     }
   }
 }
