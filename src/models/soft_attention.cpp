@@ -1,10 +1,10 @@
 #include "models/soft_attention.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/softmax.h>
 #include <c10/core/GradMode.h>
+
+#include "models/attend.h"
 
 namespace hdetach {
 
@@ -22,10 +22,8 @@ Captioner::State SoftAttention::read(const at::Tensor& features) const {
   return {initial_h_(mean), initial_c_(mean), features, key_(features)};
 }
 
-SoftAttention::Look SoftAttention::look(const State& state) const {
-  const at::Tensor match = (state.projected + query_(state.h).unsqueeze(1)).tanh_();
-  const at::Tensor attention = at::softmax(score_(match).squeeze(2), 1);
-  return {attention, at::bmm(attention.unsqueeze(1), state.features).squeeze(1)};
+at::Tensor SoftAttention::weights_of_scores(int64_t rows) const {
+  return score_.weight.expand({rows, shape_.hidden});
 }
 
 at::Tensor SoftAttention::loss(const CaptionTensors& batch,
@@ -36,25 +34,24 @@ at::Tensor SoftAttention::loss(const CaptionTensors& batch,
   const at::Tensor image = batch.image.index_select(0, packed.order);
   const State by_image = read(batch.features);
   const at::Tensor projected = rows_of(by_image.projected.flatten(1), image);
-  State state{rows_of(by_image.h, image), rows_of(by_image.c, image),
-              batch.features.index_select(0, image),
-              projected.view({-1, batch.features.size(1), shape_.hidden})};
+  Sight sight{batch.features.index_select(0, image),
+              projected.view({-1, batch.features.size(1), shape_.hidden}),
+              weights_of_scores(image.size(0))};
+  at::Tensor h = rows_of(by_image.h, image), c = rows_of(by_image.c, image);
   const std::vector<at::Tensor> words =
       embed(packed.gather(batch.inputs)).split_with_sizes(packed.rows);
 
   std::vector<at::Tensor> all_h;
   for (size_t t = 0; t < words.size(); ++t) {
-    if (packed.rows[t] < state.h.size(0)) {
-      for (at::Tensor* part : {&state.h, &state.c, &state.features, &state.projected}) {
-        *part = part->narrow(0, 0, packed.rows[t]);
-      }
+    if (packed.rows[t] < h.size(0)) {
+      h = h.narrow(0, 0, packed.rows[t]);
+      c = c.narrow(0, 0, packed.rows[t]);
     }
     // The scale steers the recurrent input alone: the attention's query is h itself.
     c10::optional<at::Tensor> scale;
     if (h_scale.has_value()) scale = h_scale->select(0, static_cast<int64_t>(t));
-    const at::Tensor x = at::cat({words[t], look(state).context}, 1);
-    std::tie(state.h, state.c) = cell(x, state.h, state.c, scale);
-    all_h.push_back(state.h);
+    std::tie(h, c) = cell(attend(words[t], query_(h), sight).x, h, c, scale);
+    all_h.push_back(h);
   }
   return word_loss(at::cat(all_h), packed, batch, dropout_mask);
 }
@@ -66,8 +63,9 @@ Captioner::State SoftAttention::begin(const at::Tensor& features) {
 
 Captioner::Step SoftAttention::step(State& state, const at::Tensor& words) {
   const c10::NoGradGuard no_grad;
-  const Look seen = look(state);
-  std::tie(state.h, state.c) = cell(at::cat({embed(words), seen.context}, 1), state.h, state.c);
+  Sight sight{state.features, state.projected, weights_of_scores(words.size(0))};
+  const Look seen = attend(embed(words), query_(state.h), sight);
+  std::tie(state.h, state.c) = cell(seen.x, state.h, state.c);
   return {log_probability(state.h), seen.attention};
 }
 

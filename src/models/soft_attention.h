@@ -20,11 +20,7 @@ class SoftAttention : public WordCaptioner {
   // What the state before the first word is, and what the attention compares with: both depend on
   // the image alone, so captions of one image share them.
   State read(const at::Tensor& features) const;  // [images, positions, channels]
-  struct Look {
-    at::Tensor attention;  // [rows, positions], each row adds up to one
-    at::Tensor context;    // [rows, channels]: the features' mean, weighed so
-  };
-  Look look(const State& state) const;
+  at::Tensor weights_of_scores(int64_t rows) const;  // [rows, hidden], every row the same
 
   const Linear initial_h_, initial_c_;
   const Linear key_, query_, score_;
