@@ -70,6 +70,11 @@ std::vector<CaptionedImage> numbered(int64_t images, int64_t captions) {
   return set;
 }
 
+CaptionBatch caption_batch(const std::vector<CaptionedImage>& set, int64_t images, int64_t captions,
+                           uint64_t seed, int64_t update) {
+  return CaptionSampler(set, images, captions, seed).minibatch(update);
+}
+
 TEST(CaptionBatch, LaysOutCaptionsWithStartEndAndPadding) {
   std::vector<CaptionedImage> set(1);
   set[0].captions = {{7, 8, 9}, {5}};
@@ -140,6 +145,19 @@ TEST(CaptionBatch, DependsOnItsArgumentsAlone) {
   EXPECT_EQ(first.images, (std::vector<int64_t>{10, 22, 1, 11, 15, 43, 12, 41, 5, 19}));
   EXPECT_EQ(caption_batch(set, 1, 5, 1, 0).targets,
             (std::vector<int32_t>{514, 511, 512, 510, 513, 2, 2, 2, 2, 2}));
+}
+
+TEST(CaptionBatch, OneSamplerGivesWhatANewOneWould) {
+  const auto set = numbered(7, 5);
+  CaptionSampler sampler(set, 3, 2, 5);
+  for (const int64_t update : {0, 1, 2, 3, 30, 4, 4, 0}) {  // some lie on the border of two passes
+    const CaptionBatch kept = sampler.minibatch(update),
+                       fresh = caption_batch(set, 3, 2, 5, update);
+    EXPECT_EQ(kept.images, fresh.images) << update;
+    EXPECT_EQ(kept.inputs, fresh.inputs) << update;
+    EXPECT_EQ(kept.targets, fresh.targets) << update;
+    EXPECT_EQ(kept.lengths, fresh.lengths) << update;
+  }
 }
 
 TEST(CaptionBatch, RefusesNothing) {

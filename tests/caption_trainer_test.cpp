@@ -2,14 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "formats/files.h"
+#include "kernels/cuda/device.h"
 #include "program.h"
 #include "run_files.h"
 #include "stop_after.h"
 #include "tasks/vocabulary.h"
+#include "train/caption_trainer.h"
+#include "train/make_task.h"
 #include "train/metrics.h"
 #include "train/run.h"
 
@@ -38,6 +45,17 @@ class CaptionTrainerTest : public testing::TestWithParam<const char*> {
   std::optional<train::RunResult> run(const std::string& name, bool resume = false,
                                       int64_t stop_after = 0) {
     return train::run_until(stop_after, config_, root_ / name, resume);
+  }
+  std::vector<train::Update> updates(int64_t count) {  // of a run without a folder
+    const auto data = train::make_data(config_);
+    train::CaptionTrainer trainer(config_,
+                                  std::get<std::shared_ptr<const tasks::CaptionData>>(data));
+    std::vector<train::Update> out;
+    for (int64_t i = 0; i < count; ++i) {
+      out.push_back(trainer.step());
+      trainer.count(out.back());
+    }
+    return out;
   }
   std::string file(const fs::path& path) { return files::read(root_ / path); }
   std::vector<train::EpochMetrics> metrics(const std::string& name) {
@@ -114,6 +132,46 @@ TEST_P(CaptionTrainerTest, EndsWhenNothingGetsBetter) {
   EXPECT_EQ(result->status, "stopped-early");
   EXPECT_EQ(result->epochs, 4);
   EXPECT_EQ(result->message, "no better CIDEr for 3 epochs");
+}
+
+TEST_P(CaptionTrainerTest, NumbersOfTheGradientAreClampedThenTheNormIsClipped) {
+  config_.clamp = 1e-3;
+  config_.clip = 1e-2;
+  const auto updates = this->updates(3);
+  for (const train::Update& update : updates) {
+    EXPECT_TRUE(update.applied);
+    EXPECT_TRUE(update.clipped);
+    EXPECT_GT(update.grad_norm, config_.clip);  // of the gradient as it was
+  }
+  config_.clamp = 100;
+  config_.clip = 0;
+  for (const train::Update& update : this->updates(3)) EXPECT_FALSE(update.clipped);
+}
+
+// Clamped alone, clipped alone, both, neither: the decisions are the same, and what is rounded
+// differently has no time to grow.
+TEST_P(CaptionTrainerTest, CudaTrainsAsTheCpuDoes) {
+  if (!cuda_present()) {
+    GTEST_SKIP() << "no CUDA device: training a captioner is NOT tested on one here";
+  }
+  config_.dropout = 0;  // drawn on the device
+  for (const auto& [clamp, clip] :
+       std::vector<std::pair<double, double>>{{2e-3, 0}, {0, 5e-2}, {2e-3, 5e-2}, {0, 0}}) {
+    config_.clamp = clamp;
+    config_.clip = clip;
+    config_.device = "cpu";
+    const auto want = updates(8);
+    config_.device = "cuda";
+    const auto got = updates(8), again = updates(8);
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_NEAR(got[i].loss / want[i].loss, 1, 1e-3) << clamp << ", " << clip << ": " << i;
+      EXPECT_NEAR(got[i].grad_norm / want[i].grad_norm, 1, 1e-2) << i;
+      EXPECT_EQ(got[i].applied, want[i].applied) << i;
+      EXPECT_EQ(got[i].clipped, want[i].clipped) << i;
+      EXPECT_EQ(got[i].loss, again[i].loss) << i;
+      EXPECT_EQ(got[i].grad_norm, again[i].grad_norm) << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CaptionTrainerTest, testing::Values("show-tell", "soft-attention"),

@@ -10,7 +10,6 @@
 #include "op/random_bits.h"
 #include "tasks/caption_files.h"
 #include "tasks/ptb_tokenizer.h"
-#include "tasks/sequence_set.h"
 
 namespace hdetach::tasks {
 namespace {
@@ -55,7 +54,7 @@ using Rows = std::vector<const std::vector<int32_t>*>;
 
 const std::vector<std::vector<int32_t>>& captions_of(const CaptionedImage& image) {
   if (image.captions.empty()) {
-    throw std::invalid_argument(fmt::format("[caption_batch] image {} has no caption", image.id));
+    throw std::invalid_argument(fmt::format("[CaptionBatch] image {} has no caption", image.id));
   }
   return image.captions;
 }
@@ -129,26 +128,34 @@ CaptionSplit read_caption_split(const std::string& folder, bool spatial, Split s
   return {features.features(), std::move(gathered.images), std::move(files)};
 }
 
-CaptionBatch caption_batch(const std::vector<CaptionedImage>& set, int64_t images, int64_t captions,
-                           uint64_t seed, int64_t update) {
-  if (set.empty() || images < 1 || captions < 1 || update < 0) {
-    throw std::invalid_argument("[caption_batch] images, captions and the set must not be empty");
+CaptionSampler::CaptionSampler(const std::vector<CaptionedImage>& set, int64_t images,
+                               int64_t captions, uint64_t seed)
+    : set_(set),
+      images_(images),
+      captions_(captions),
+      seed_(seed),
+      sampler_(Sampling::kShuffledPasses, static_cast<int64_t>(set.size()), seed) {
+  if (set.empty() || images < 1 || captions < 1) {
+    throw std::invalid_argument("[CaptionSampler] images, captions and the set must not be empty");
   }
-  const uint64_t size = set.size(), first = static_cast<uint64_t>(update) * images;
+}
+
+CaptionBatch CaptionSampler::minibatch(int64_t update) {
+  if (update < 0) throw std::invalid_argument("[CaptionSampler] update must not be below 0");
+  const uint64_t size = set_.size(), first = static_cast<uint64_t>(update) * images_;
   CaptionBatch batch;
-  batch.images.resize(images);
-  Sampler(Sampling::kShuffledPasses, static_cast<int64_t>(size), seed)
-      .minibatch(update, batch.images);
+  batch.images.resize(images_);
+  sampler_.minibatch(update, batch.images);
   Rows rows;
-  for (int64_t i = 0; i < images; ++i) {
+  for (int64_t i = 0; i < images_; ++i) {
     const int64_t place = batch.images[i];
-    const auto& all = captions_of(set[place]);
+    const auto& all = captions_of(set_[place]);
     const int64_t count = static_cast<int64_t>(all.size());
     // An image's captions have an order of their own, and each pass goes on where the last ended.
-    const auto order = shuffled(count, random_bits(mix_bits(seed), place));
+    const auto order = shuffled(count, random_bits(mix_bits(seed_), place));
     const uint64_t pass = (first + i) / size;
-    for (int64_t k = 0; k < captions; ++k) {
-      rows.push_back(&all[order[(pass * captions + k) % count]]);
+    for (int64_t k = 0; k < captions_; ++k) {
+      rows.push_back(&all[order[(pass * captions_ + k) % count]]);
     }
   }
   put(rows, batch);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tasks/image_features.h"
+#include "tasks/sequence_set.h"
 #include "tasks/vocabulary.h"
 
 namespace hdetach::tasks {
@@ -60,13 +61,24 @@ struct CaptionBatch {
   std::vector<int64_t> lengths;  // [rows], of inputs and of targets
 };
 
-// Minibatch number `update` (from 0) of shuffled passes over the images, a function of its
-// arguments alone. An image with more captions than asked for gives different ones from pass to
-// pass, one with fewer gives some twice.
-CaptionBatch caption_batch(const std::vector<CaptionedImage>& set, int64_t images, int64_t captions,
-                           uint64_t seed, int64_t update);
+// Minibatches of shuffled passes over the images. An image with more captions than asked for gives
+// different ones from pass to pass, one with fewer gives some twice.
+class CaptionSampler {
+ public:
+  // So many images a minibatch with so many captions each. `set` must stay alive.
+  CaptionSampler(const std::vector<CaptionedImage>& set, int64_t images, int64_t captions,
+                 uint64_t seed);
+  // Minibatch number `update` (from 0), a function of it and the constructor's arguments alone.
+  CaptionBatch minibatch(int64_t update);
 
-// The same of the images at these places, with the first captions of each.
+ private:
+  const std::vector<CaptionedImage>& set_;
+  int64_t images_, captions_;
+  uint64_t seed_;
+  Sampler sampler_;  // keeps the order of a pass
+};
+
+// A minibatch of the images at these places, with the first captions of each.
 CaptionBatch first_captions(const std::vector<CaptionedImage>& set,
                             const std::vector<int64_t>& images, int64_t captions);
 

@@ -2,18 +2,15 @@
 
 #include <ATen/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 
 namespace hdetach::train {
 namespace {
 
-at::Tensor whole_numbers(const std::vector<int32_t>& codes, int64_t steps,
-                         const at::Device& device) {
-  const auto rows = static_cast<int64_t>(codes.size()) / steps;
-  return at::from_blob(const_cast<int32_t*>(codes.data()), {steps, rows}, at::kInt)
-      .to(device, at::kLong);
+// Memory on the host from which a copy to `device` goes on while the host does other things.
+at::Tensor host_memory(at::IntArrayRef sizes, at::ScalarType type, const at::Device& device) {
+  return at::empty(sizes, at::TensorOptions(type).pinned_memory(device.is_cuda()));
 }
 
 }  // namespace
@@ -26,11 +23,12 @@ at::Tensor gather_features(const tasks::ImageFeatures& features, const std::vect
                            const at::Device& device) {
   const int64_t size = features.positions() * features.channels();
   const at::Tensor out =
-      at::empty({static_cast<int64_t>(rows.size()), features.positions(), features.channels()});
+      host_memory({static_cast<int64_t>(rows.size()), features.positions(), features.channels()},
+                  at::kFloat, device);
   for (size_t i = 0; i < rows.size(); ++i) {
     features.read(rows[i], out.data_ptr<float>() + static_cast<int64_t>(i) * size);
   }
-  return out.to(device);
+  return out.to(device, at::kFloat, /*non_blocking=*/true);
 }
 
 CaptionTensors tensors_of(const tasks::CaptionBatch& batch, const tasks::ImageFeatures& features,
@@ -41,13 +39,19 @@ CaptionTensors tensors_of(const tasks::CaptionBatch& batch, const tasks::ImageFe
   for (const int64_t image : batch.images) feature_rows.push_back(set[image].row);
   CaptionTensors out;
   out.features = gather_features(features, feature_rows, device);
-  out.inputs = whole_numbers(batch.inputs, batch.steps, device);
-  out.targets = whole_numbers(batch.targets, batch.steps, device);
+  // Inputs, targets and image in one copy.
+  const auto words = static_cast<int64_t>(batch.inputs.size());
+  const at::Tensor numbers = host_memory({2 * words + rows}, at::kLong, device);
+  int64_t* next = numbers.data_ptr<int64_t>();
+  next = std::copy(batch.inputs.begin(), batch.inputs.end(), next);
+  next = std::copy(batch.targets.begin(), batch.targets.end(), next);
+  for (int64_t r = 0; r < rows; ++r) *next++ = r / (rows / images);
+  const at::Tensor there = numbers.to(device, at::kLong, /*non_blocking=*/true);
+  out.inputs = there.narrow(0, 0, words).view({batch.steps, rows});
+  out.targets = there.narrow(0, words, words).view({batch.steps, rows});
+  out.image = there.narrow(0, 2 * words, rows);
   out.lengths = at::empty({rows}, at::kLong);
   std::copy(batch.lengths.begin(), batch.lengths.end(), out.lengths.data_ptr<int64_t>());
-  at::Tensor image = at::empty({rows}, at::kLong);
-  for (int64_t r = 0; r < rows; ++r) image.data_ptr<int64_t>()[r] = r / (rows / images);
-  out.image = image.to(device);
   return out;
 }
 

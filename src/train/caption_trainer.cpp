@@ -3,10 +3,8 @@
 #include <ATen/Context.h>
 #include <ATen/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/stack.h>
-#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 
-#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <utility>
@@ -33,10 +31,15 @@ c10::optional<at::Tensor> dropout_mask(const Config& config, const at::Device& d
       .div_(1 - config.dropout);
 }
 
-double largest(const std::vector<at::Tensor>& gradients) {
-  std::vector<at::Tensor> each;
-  for (const at::Tensor& gradient : gradients) each.push_back(gradient.abs().max());
-  return at::stack(each).max().item<double>();
+std::vector<at::Tensor> gradients_of(const std::vector<NamedTensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& parameter : parameters) {
+    const at::Tensor& gradient = parameter.tensor.grad();
+    TORCH_CHECK(gradient.defined(), "[train] ", parameter.name,
+                " has no gradient: the loss does not depend on it.");
+    gradients.push_back(gradient.contiguous());
+  }
+  return gradients;
 }
 
 }  // namespace
@@ -55,6 +58,8 @@ std::unique_ptr<Captioner> make_caption_model(const Config& config, int64_t word
 CaptionTrainer::CaptionTrainer(const Config& config, std::shared_ptr<const tasks::CaptionData> data)
     : RunState(config),
       data_(std::move(data)),
+      sampler_(data_->train, config.batch, config.captions,
+               stream_seed(config.seed, Stream::kMinibatches)),
       device_(device_of(config)),
       model_(make_caption_model(config, data_->vocabulary.size(), *data_->features)),
       adam_(tensors(model_->parameters()), config.lr),
@@ -74,43 +79,33 @@ std::map<std::string, std::string> CaptionTrainer::files() const {
 
 Update CaptionTrainer::step() {
   const Config& c = config();
-  const tasks::CaptionBatch drawn =
-      tasks::caption_batch(data_->train, c.batch, c.captions,
-                           stream_seed(c.seed, Stream::kMinibatches), progress.update);
+  const tasks::CaptionBatch drawn = sampler_.minibatch(progress.update);
   const CaptionTensors batch = tensors_of(drawn, *data_->features, data_->train, device_);
   GradientPolicy policy;
   policy.detach = detach();
   policy.mode = c.mode == "damp" ? Mode::kDamp : Mode::kDetach;
   const at::Tensor scale =
       sample(policy, model_->steps(drawn.steps), batch.lengths.size(0), 1, generator_).h_scale[0];
-  const c10::optional<at::Tensor> h_scale =
-      scale.defined() ? c10::optional<at::Tensor>(scale.to(device_)) : c10::nullopt;
+  c10::optional<at::Tensor> h_scale;
+  if (scale.defined()) h_scale = scale.to(device_, at::kFloat, /*non_blocking=*/true);
 
   for (const NamedTensor& parameter : parameters()) parameter.tensor.mutable_grad().reset();
   const at::Tensor loss =
       model_->loss(batch, h_scale, dropout_mask(c, device_, progress.update, batch.inputs));
   loss.backward();
-  std::vector<at::Tensor> gradients;
-  for (const NamedTensor& parameter : parameters()) gradients.push_back(parameter.tensor.grad());
+  const std::vector<at::Tensor> gradients = gradients_of(parameters());
+  const Measured measured = measure(loss, gradients, c.clamp);
 
-  const c10::NoGradGuard no_grad;
   Update update{};
-  update.loss = loss.item<double>();
-  update.grad_norm = global_norm(gradients);
+  update.loss = measured.loss;
+  update.grad_norm = measured.norm;
   update.applied = std::isfinite(update.loss) && std::isfinite(update.grad_norm);
   if (!update.applied) return update;
-  double norm = update.grad_norm;
-  if (c.clamp > 0 && largest(gradients) > c.clamp) {
-    for (const at::Tensor& gradient : gradients) gradient.clamp_(-c.clamp, c.clamp);
-    update.clipped = true;
-    if (c.clip > 0) norm = global_norm(gradients);
-  }
-  double scaled = 1;
-  if (c.clip > 0 && norm > c.clip) {
-    scaled = c.clip / norm;
-    update.clipped = true;
-  }
-  adam_.step(gradients, scaled);
+  const bool clamped = c.clamp > 0 && measured.largest > c.clamp;
+  const double norm = clamped ? measured.clamped_norm : measured.norm;
+  const bool too_long = c.clip > 0 && norm > c.clip;
+  update.clipped = clamped || too_long;
+  adam_.step(gradients, too_long ? c.clip / norm : 1.0, clamped ? c.clamp : 0.0);
   return update;
 }
 

@@ -35,6 +35,7 @@ class CaptionTrainer : public RunState {
 
  private:
   std::shared_ptr<const tasks::CaptionData> data_;
+  tasks::CaptionSampler sampler_;
   at::Device device_;
   std::unique_ptr<Captioner> model_;
   Adam adam_;

@@ -4,24 +4,13 @@
 #include <cmath>
 
 #include "train/adam_rule.h"
+#include "train/cuda/optimiser.cuh"
 #include "train/cuda/update.h"
 
 namespace hdetach::train {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
 static_assert(kHeadPiece == 32, "a warp takes a head piece");
-
-// The sum over the block, in an order that never changes; valid in thread 0.
-__device__ double block_sum(double value, double* shared) {
-  for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(~0u, value, step);
-  __syncthreads();  // shared may be in use from the sum before
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  double sum = 0;
-  for (int w = 0; w < kWarps; ++w) sum += shared[w];
-  return sum;
-}
 
 // What other blocks have written: not from this block's cache.
 __device__ double sum_of(const double* values, int64_t count, double* shared) {
@@ -112,18 +101,13 @@ __global__ void __launch_bounds__(kThreads) adam(const AdamArgs a) {
   const int64_t r = blockIdx.y;
   const Decision decision = a.decisions[r];
   if (!decision.apply) return;
-  constexpr float beta1 = AdamRule::kBeta1, beta2 = AdamRule::kBeta2, epsilon = AdamRule::kEpsilon,
-                  rest1 = 1 - AdamRule::kBeta1, rest2 = 1 - AdamRule::kBeta2;
   const Piece piece = a.pieces[blockIdx.x];
   const int64_t at = r * piece.numel + piece.first;
   for (int64_t i = threadIdx.x; i < piece.count; i += kThreads) {
     const float g = a.gradients[piece.gradient + at + i] * decision.gradient_scale;
     const int64_t w = piece.weight + at + i;
-    const float m = beta1 * a.first_moments[w] + rest1 * g;
-    const float v = beta2 * a.second_moments[w] + rest2 * g * g;
-    a.first_moments[w] = m;
-    a.second_moments[w] = v;
-    a.weights[w] -= decision.step * m / (sqrtf(v) / decision.root_correction + epsilon);
+    adam_rule(g, decision.step, decision.root_correction, a.first_moments[w], a.second_moments[w],
+              a.weights[w]);
   }
 }
 
