@@ -59,6 +59,7 @@ TEST(Cli, UsageErrorsNameTheFlagAndTheValue) {
       {"--nosuch", "--nosuch", "--nosuch"},
       {"info --nosuch", "--nosuch", "--nosuch"},
       {"bench nosuch", "CASES", "nosuch"},
+      {"bench caption --repeats 0", "--repeats", "0"},  // the size, not the command
       {"bench --shape 3,2,1", "--shape", "3,2,1"},
       {"bench --shape 3,2,1,0", "--shape", "3,2,1,0"},
       {"bench --shape 3,2,1,4,5", "--shape", "3,2,1,4,5"},

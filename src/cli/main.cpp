@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
     return fmt::format("hdetach: {}\nhdetach --help and hdetach COMMAND --help list the flags.\n",
                        error.what());
   });
+  program.require_subcommand(0, 1);  // the words behind it are its own: there is a size `caption`
   hdetach::cli::register_train(program);
   hdetach::cli::register_eval(program);
   hdetach::cli::register_caption(program);
