@@ -23,7 +23,7 @@ std::vector<float> values(const at::Tensor& scale) {
   return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
 }
 
-double mean(const at::Tensor& scale) {
+double mean_of(const at::Tensor& scale) {
   double sum = 0;
   for (float value : values(scale)) sum += value;
   return sum / static_cast<double>(scale.numel());
@@ -129,7 +129,7 @@ TEST(Sample, ZeroDrawsNothing) {
 TEST(Sample, OneBlocksEveryStep) {
   ScaleGenerator generator(3);
   const auto scales = sample(detach_policy(1.0), 100000, 1, 1, generator);
-  EXPECT_EQ(mean(scales.h_scale[0]), 0.0);
+  EXPECT_EQ(mean_of(scales.h_scale[0]), 0.0);
 }
 
 TEST(Sample, KeptFractionIsOneMinusDetach) {
@@ -138,7 +138,7 @@ TEST(Sample, KeptFractionIsOneMinusDetach) {
     ScaleGenerator generator(17);
     const auto scales = sample(detach_policy(detach), steps, 1, 1, generator);
     // Five standard deviations of a mean of Bernoulli draws.
-    EXPECT_NEAR(mean(scales.h_scale[0]), 1 - detach, 5 * std::sqrt(detach * (1 - detach) / steps));
+    EXPECT_NEAR(mean_of(scales.h_scale[0]), 1 - detach, 5 * std::sqrt(detach * (1 - detach) / steps));
   }
 }
 
