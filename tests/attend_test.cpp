@@ -5,6 +5,8 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 
+#include <cmath>
+
 #include "tests/captions.h"
 
 namespace hdetach::test {
@@ -29,7 +31,8 @@ Inputs make_inputs(const Sizes& sizes) {
   const int64_t rows = kRowsUnderWay[0];
   return {draw({words, sizes.embedding}), draw({words, sizes.size}),
           draw({rows, sizes.positions, sizes.channels}),
-          draw({rows, sizes.positions, sizes.size}), draw({1, sizes.size})};
+          draw({rows, sizes.positions, sizes.size}),
+          draw({1, sizes.size}) / std::sqrt(static_cast<double>(sizes.size))};
 }
 
 // x and the attention of all steps, then the gradients of words, query, projected and weight.
