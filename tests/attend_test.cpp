@@ -30,8 +30,7 @@ Inputs make_inputs(const Sizes& sizes) {
   for (const int64_t rows : kRowsUnderWay) words += rows;
   const int64_t rows = kRowsUnderWay[0];
   return {draw({words, sizes.embedding}), draw({words, sizes.size}),
-          draw({rows, sizes.positions, sizes.channels}),
-          draw({rows, sizes.positions, sizes.size}),
+          draw({rows, sizes.positions, sizes.channels}), draw({rows, sizes.positions, sizes.size}),
           draw({1, sizes.size}) / std::sqrt(static_cast<double>(sizes.size))};
 }
 

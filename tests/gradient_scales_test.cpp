@@ -138,7 +138,8 @@ TEST(Sample, KeptFractionIsOneMinusDetach) {
     ScaleGenerator generator(17);
     const auto scales = sample(detach_policy(detach), steps, 1, 1, generator);
     // Five standard deviations of a mean of Bernoulli draws.
-    EXPECT_NEAR(mean_of(scales.h_scale[0]), 1 - detach, 5 * std::sqrt(detach * (1 - detach) / steps));
+    EXPECT_NEAR(mean_of(scales.h_scale[0]), 1 - detach,
+                5 * std::sqrt(detach * (1 - detach) / steps));
   }
 }
 

@@ -19,7 +19,7 @@ class SoftAttention : public WordCaptioner {
  private:
   // What the state before the first word is, and what the attention compares with: both depend on
   // the image alone, so captions of one image share them.
-  State read(const at::Tensor& features) const;  // [images, positions, channels]
+  State read(const at::Tensor& features) const;      // [images, positions, channels]
   at::Tensor weights_of_scores(int64_t rows) const;  // [rows, hidden], every row the same
 
   const Linear initial_h_, initial_c_;

@@ -152,8 +152,8 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
   }
 }
 
-// Only some lanes of a warp that multiplies read a stage's scales, and each of them says itself that
-// it has: racecheck takes no other lane's word for it.
+// Only some lanes of a warp that multiplies read a stage's scales, and each of them says itself
+// that it has: racecheck takes no other lane's word for it.
 constexpr int kReaders = 4;
 __device__ __forceinline__ float from_reader(float value) {
   return __shfl_sync(~0u, value, threadIdx.x % kReaders);

@@ -10,7 +10,9 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/cluster_sum.cuh"
 #include "kernels/cuda/gemm_tile.cuh"
+#include "kernels/cuda/mbarrier.cuh"
 
 namespace hdetach::cuda {
 
@@ -62,7 +64,8 @@ struct SplitSum {
         if (!owns(i, half)) continue;
 #pragma unroll
         for (int j = 0; j < 4; j += 2) {
-          const float4 v = total(mine + slot(i, j, half) * kThreads);
+          const uint32_t own = shared_address(mine + slot(i, j, half) * kThreads);
+          const float4 v = cluster_sum<float4>(own, blocks);
           sum.value[i][j][2 * half] = v.x;
           sum.value[i][j][2 * half + 1] = v.y;
           sum.value[i][j + 1][2 * half] = v.z;
@@ -77,40 +80,6 @@ struct SplitSum {
  private:
   static __device__ __forceinline__ int slot(int i, int j, int half) {
     return (2 * i + half) * 2 + j / 2;
-  }
-
-  __device__ __forceinline__ float4 total(const float4* mine) const {
-    constexpr int kAtOnce = 4;  // loads under way
-    const auto here = static_cast<uint32_t>(__cvta_generic_to_shared(mine));
-    float4 sum = {};
-#pragma unroll 1
-    for (int block = 0; block < blocks; block += kAtOnce) {
-      float4 part[kAtOnce];
-#pragma unroll
-      for (int n = 0; n < kAtOnce; ++n) {
-        part[n] = {};
-        if (block + n < blocks) part[n] = peer(here, block + n);
-      }
-#pragma unroll
-      for (int n = 0; n < kAtOnce; ++n) {
-        sum.x += part[n].x;
-        sum.y += part[n].y;
-        sum.z += part[n].z;
-        sum.w += part[n].w;
-      }
-    }
-    return sum;
-  }
-  // What lies at that address of another block's shared memory.
-  static __device__ __forceinline__ float4 peer(uint32_t here, int block) {
-    uint32_t there;
-    float4 v;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(there)
-                 : "memory");
-    return v;
   }
 };
 

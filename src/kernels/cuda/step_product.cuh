@@ -9,7 +9,9 @@
 
 #include <cooperative_groups.h>
 
+#include "kernels/cuda/cluster_sum.cuh"
 #include "kernels/cuda/gemm_tile.cuh"
+#include "kernels/cuda/mbarrier.cuh"
 
 namespace hdetach::cuda {
 
@@ -131,51 +133,10 @@ class StepProduct {
 
   // After run(): elements row .. row + 3 of a column, summed over the cluster in order.
   __device__ __forceinline__ float4 total4(int row, int column) const {
-    constexpr int kAtOnce = 4;  // loads under way; more do not fit the registers
-    float4 sum = {};
-#pragma unroll 1
-    for (int first = 0; first < blocks_; first += kAtOnce) {
-      float4 part[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        part[i] = {};
-        if (first + i < blocks_) {
-          asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                       : "=f"(part[i].x), "=f"(part[i].y), "=f"(part[i].z), "=f"(part[i].w)
-                       : "r"(peer(first + i, row, column))
-                       : "memory");
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        sum.x += part[i].x;
-        sum.y += part[i].y;
-        sum.z += part[i].z;
-        sum.w += part[i].w;
-      }
-    }
-    return sum;
+    return cluster_sum<float4>(shared_address(sums(row, column)), blocks_);
   }
   __device__ __forceinline__ float total(int row, int column) const {
-    constexpr int kAtOnce = 4;
-    float sum = 0.0f;
-#pragma unroll 1
-    for (int first = 0; first < blocks_; first += kAtOnce) {
-      float part[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        part[i] = 0.0f;
-        if (first + i < blocks_) {
-          asm volatile("ld.shared::cluster.f32 %0, [%1];"
-                       : "=f"(part[i])
-                       : "r"(peer(first + i, row, column))
-                       : "memory");
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) sum += part[i];
-    }
-    return sum;
+    return cluster_sum<float>(shared_address(sums(row, column)), blocks_);
   }
 
   // After the last total(): a block must not end while another reads its shared memory.
@@ -212,13 +173,6 @@ class StepProduct {
         }
       }
     }
-  }
-  // The address of another block's sums.
-  __device__ __forceinline__ uint32_t peer(int block, int row, int column) const {
-    const auto mine = static_cast<uint32_t>(__cvta_generic_to_shared(sums(row, column)));
-    uint32_t theirs;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(block));
-    return theirs;
   }
   __device__ void synchronize() const {
     if (blocks_ > 1) {

@@ -100,8 +100,7 @@ __global__ void __launch_bounds__(kThreads) backward(AttendBackward a) {
             channels = static_cast<int>(a.shape.channels);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const float* const features = a.features + row * positions * channels;
-  const float* const dcontext =
-      a.dx + row * (a.shape.embedding + channels) + a.shape.embedding;
+  const float* const dcontext = a.dx + row * (a.shape.embedding + channels) + a.shape.embedding;
 
   for (int first = warp; first < positions; first += kAtOnce * kWarps) {
     float sum[kAtOnce] = {};
