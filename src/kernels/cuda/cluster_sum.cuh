@@ -6,10 +6,11 @@
 
 namespace hdetach::cuda {
 
-// That place, in a block's own shared memory, as all of the cluster can address it.
-__device__ __forceinline__ uint32_t address_in_peer(uint32_t own, int block) {
+// Where another block has what this one has at `mine`.
+__device__ __forceinline__ uint32_t address_in_peer(const void* mine, int block) {
+  const auto here = static_cast<uint32_t>(__cvta_generic_to_shared(mine));
   uint32_t there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(block));
   return there;
 }
 
@@ -31,8 +32,10 @@ __device__ __forceinline__ void add(float4& sum, const float4& v) {
 }
 __device__ __forceinline__ void add(float& sum, float v) { sum += v; }
 
-template <typename T>  // float or float4
-__device__ __forceinline__ T cluster_sum(uint32_t own, int blocks) {
+// T: float or float4. mine() says where this block has its own; it is asked at every load, so that
+// no register holds the answer meanwhile.
+template <typename T, typename Mine>
+__device__ __forceinline__ T cluster_sum(const Mine& mine, int blocks) {
   constexpr int kAtOnce = 4;  // loads under way; more do not fit the registers
   T sum = {};
 #pragma unroll 1
@@ -41,7 +44,7 @@ __device__ __forceinline__ T cluster_sum(uint32_t own, int blocks) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       part[i] = {};
-      if (first + i < blocks) load_peer(part[i], address_in_peer(own, first + i));
+      if (first + i < blocks) load_peer(part[i], address_in_peer(mine(), first + i));
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) add(sum, part[i]);

@@ -8,11 +8,8 @@
 
 #include <cooperative_groups.h>
 
-#include <cstdint>
-
 #include "kernels/cuda/cluster_sum.cuh"
 #include "kernels/cuda/gemm_tile.cuh"
-#include "kernels/cuda/mbarrier.cuh"
 
 namespace hdetach::cuda {
 
@@ -64,8 +61,8 @@ struct SplitSum {
         if (!owns(i, half)) continue;
 #pragma unroll
         for (int j = 0; j < 4; j += 2) {
-          const uint32_t own = shared_address(mine + slot(i, j, half) * kThreads);
-          const float4 v = cluster_sum<float4>(own, blocks);
+          const float4 v =
+              cluster_sum<float4>([&] { return mine + slot(i, j, half) * kThreads; }, blocks);
           sum.value[i][j][2 * half] = v.x;
           sum.value[i][j][2 * half + 1] = v.y;
           sum.value[i][j + 1][2 * half] = v.z;

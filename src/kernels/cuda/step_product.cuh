@@ -11,7 +11,6 @@
 
 #include "kernels/cuda/cluster_sum.cuh"
 #include "kernels/cuda/gemm_tile.cuh"
-#include "kernels/cuda/mbarrier.cuh"
 
 namespace hdetach::cuda {
 
@@ -133,10 +132,10 @@ class StepProduct {
 
   // After run(): elements row .. row + 3 of a column, summed over the cluster in order.
   __device__ __forceinline__ float4 total4(int row, int column) const {
-    return cluster_sum<float4>(shared_address(sums(row, column)), blocks_);
+    return cluster_sum<float4>([&] { return sums(row, column); }, blocks_);
   }
   __device__ __forceinline__ float total(int row, int column) const {
-    return cluster_sum<float>(shared_address(sums(row, column)), blocks_);
+    return cluster_sum<float>([&] { return sums(row, column); }, blocks_);
   }
 
   // After the last total(): a block must not end while another reads its shared memory.
