@@ -57,6 +57,18 @@ class CaptionTrainerTest : public testing::TestWithParam<const char*> {
     }
     return out;
   }
+  void expect_stopped_runs_end_the_same() {
+    config_.epochs = 2;
+    config_.updates_per_epoch = 7;
+    const auto whole = run("whole");
+    ASSERT_TRUE(whole.has_value());
+    for (const int64_t updates : {3, 7, 9}) {
+      const std::string name = "stopped-" + std::to_string(updates);
+      EXPECT_FALSE(run(name, false, updates).has_value());
+      ASSERT_TRUE(run(name, true).has_value());
+      expect_equal_runs(root_ / "whole", root_ / name);
+    }
+  }
   std::string file(const fs::path& path) { return files::read(root_ / path); }
   std::vector<train::EpochMetrics> metrics(const std::string& name) {
     std::istringstream lines(file(fs::path(name) / "metrics.jsonl"));
@@ -90,17 +102,14 @@ TEST_P(CaptionTrainerTest, LearnsTheGeneratedTask) {
   EXPECT_LT(epochs.back().valid_loss, epochs.front().valid_loss);
 }
 
-TEST_P(CaptionTrainerTest, StoppedAnywhereItEndsTheSame) {
-  config_.epochs = 2;
-  config_.updates_per_epoch = 7;
-  const auto whole = run("whole");
-  ASSERT_TRUE(whole.has_value());
-  for (const int64_t updates : {3, 7, 9}) {
-    const std::string name = "stopped-" + std::to_string(updates);
-    EXPECT_FALSE(run(name, false, updates).has_value());
-    ASSERT_TRUE(run(name, true).has_value());
-    expect_equal_runs(root_ / "whole", root_ / name);
+TEST_P(CaptionTrainerTest, StoppedAnywhereItEndsTheSame) { expect_stopped_runs_end_the_same(); }
+
+TEST_P(CaptionTrainerTest, CudaStoppedAnywhereItEndsTheSame) {
+  if (!cuda_present()) {
+    GTEST_SKIP() << "no CUDA device: resuming a captioner is NOT tested on one here";
   }
+  config_.device = "cuda";
+  expect_stopped_runs_end_the_same();
 }
 
 TEST_P(CaptionTrainerTest, ARunFolderKeepsWordsScoresAndSamples) {
