@@ -321,7 +321,7 @@ TEST_F(CaptionJson, FoldersWithoutOneKindAreRefused) {
   EXPECT_EQ(message(),
             "DIR: no captions are found; looked for dataset*.json, *_captions.tsv and "
             "*_captions.tsv.gz");
-  options_.folder += "/none";
+  std::filesystem::remove_all(options_.folder);
   EXPECT_EQ(message(), "DIR: cannot read the folder: No such file or directory");
 }
 
