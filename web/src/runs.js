@@ -1,0 +1,212 @@
+// Every run: how it went, what set it apart, and where it was trained.
+
+import { statusClass } from './controls.js';
+import { h, select, whenSeen } from './dom.js';
+import { duration, fixed, short } from './format.js';
+
+export function runsPanel(source, choices) {
+  const overview = h('div', {
+    class: 'scroll',
+    tabindex: 0,
+    role: 'region',
+    'aria-label': 'All runs',
+  });
+  const differences = h('div');
+  const picker = h('div', { class: 'pickers' });
+  const detail = h('div', { class: 'detail' });
+  const element = h(
+    'section',
+    { 'aria-label': 'Runs' },
+    h('h3', null, 'Runs'),
+    overview,
+    differences,
+    h('div', { class: 'card' }, picker, detail),
+  );
+  let seen = false;
+  let known = null;
+  const update = () => {
+    const { runs } = source.experiment;
+    element.hidden = runs.length === 0;
+    if (!seen || !runs.length) return;
+    const values = configValues(runs);
+    overview.replaceChildren(overviewTable(source.experiment));
+    differences.replaceChildren(differenceTable(source.experiment, values));
+    const run = runs.find((item) => item.key === choices.picked.detail) ?? runs[0];
+    const now = runs.map((item) => item.key).join();
+    if (now !== known) {
+      known = now;
+      picker.replaceChildren(
+        select(
+          'Config and machine of',
+          runs.map((item) => [item.key, item.name]),
+          run.key,
+          (key) => {
+            choices.picked.detail = key;
+            update();
+          },
+        ),
+      );
+    }
+    detail.replaceChildren(...runDetail(run, values));
+  };
+  const destroy = whenSeen(element, () => {
+    seen = true;
+    update();
+  });
+  update();
+  return { element, update, destroy };
+}
+
+function overviewTable({ runs, measure }) {
+  const tests = [...new Set(runs.flatMap((run) => run.test.map(([name]) => name)))];
+  const skipped = (run) => run.curves.skipped.reduce((sum, value) => sum + (value ?? 0), 0);
+  const skips = runs.some(skipped);
+  const columns = [
+    'run',
+    'status',
+    'epochs',
+    `best ${measure.name}`,
+    'at epoch',
+    'time',
+    'updates/s',
+    ...(skips ? ['skipped'] : []),
+    ...tests.map((name) => `test ${name}`),
+    'message',
+  ];
+  return h(
+    'table',
+    { class: 'overview' },
+    h(
+      'thead',
+      null,
+      h(
+        'tr',
+        null,
+        columns.map((name) => h('th', { scope: 'col' }, name)),
+      ),
+    ),
+    h(
+      'tbody',
+      null,
+      runs.map((run) => {
+        const { seconds, epoch, valid_measure: values } = run.curves;
+        const best = values.reduce(
+          (most, value, i) => (value != null && (most < 0 || value > values[most]) ? i : most),
+          -1,
+        );
+        const test = new Map(run.test);
+        return h(
+          'tr',
+          null,
+          h('th', { scope: 'row' }, run.name),
+          h('td', null, h('span', { class: `status ${statusClass(run.status)}` }, run.status)),
+          [
+            run.length ? short(epoch[run.length - 1], 6) : '0',
+            best < 0 ? '–' : fixed(100 * values[best], 2, measure.sign),
+            best < 0 ? '–' : short(epoch[best], 6),
+            duration(last(seconds)),
+            short(middle(run.curves.updates_per_second), 3),
+            ...(skips ? [short(skipped(run))] : []),
+            ...tests.map((name) =>
+              test.has(name)
+                ? fixed(100 * test.get(name), 2, name === measure.name ? measure.sign : '')
+                : '–',
+            ),
+          ].map((cell) => h('td', null, cell)),
+          h('td', null, run.message),
+        );
+      }),
+    ),
+  );
+}
+
+const last = (values) => values.filter((value) => value != null).at(-1) ?? null;
+
+function middle(values) {
+  const sorted = values.filter((value) => value != null).sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? null;
+}
+
+// For each key of the configs the values that the runs have, '–' where it is not there.
+function configValues(runs) {
+  const values = new Map();
+  for (const run of runs)
+    for (const [key] of run.config) if (!values.has(key)) values.set(key, new Set());
+  for (const run of runs) {
+    const config = new Map(run.config);
+    for (const [key, set] of values) set.add(config.get(key) ?? '–');
+  }
+  return values;
+}
+
+function differenceTable({ settings }, values) {
+  const keys = [...values].filter(([, set]) => set.size > 1).map(([key]) => key);
+  if (!keys.length) return '';
+  const of = (setting, key) => {
+    const all = [...new Set(setting.runs.map((run) => new Map(run.config).get(key) ?? '–'))];
+    return all.length > 6 ? `${all.slice(0, 5).join(', ')}, … (${all.length})` : all.join(', ');
+  };
+  return h(
+    'div',
+    null,
+    h('h4', null, 'What differs'),
+    h(
+      'div',
+      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Settings that differ' },
+      h(
+        'table',
+        { class: 'texts' },
+        h(
+          'thead',
+          null,
+          h(
+            'tr',
+            null,
+            h('th', { scope: 'col' }, 'setting'),
+            keys.map((key) => h('th', { scope: 'col' }, key)),
+          ),
+        ),
+        h(
+          'tbody',
+          null,
+          settings.map((setting) =>
+            h(
+              'tr',
+              null,
+              h('th', { scope: 'row' }, setting.name),
+              keys.map((key) => h('td', null, of(setting, key))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function runDetail(run, values) {
+  const pairs = (list, mark) =>
+    h(
+      'dl',
+      null,
+      list.map(([key, value]) =>
+        h(
+          'div',
+          { class: mark?.(key) ? 'differs' : null },
+          h('dt', null, key),
+          h('dd', null, value),
+        ),
+      ),
+    );
+  return [
+    h('p', { class: 'hint' }, [run.folder, run.status, run.message].filter(Boolean).join(' · ')),
+    run.config.length ? pairs(run.config, (key) => values.get(key)?.size > 1) : '',
+    ...run.sessions.map((session, i) =>
+      h(
+        'div',
+        { class: 'session' },
+        h('h4', null, run.sessions.length > 1 ? `Machine, session ${i + 1}` : 'Machine'),
+        pairs(session),
+      ),
+    ),
+  ];
+}
