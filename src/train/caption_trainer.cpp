@@ -12,6 +12,7 @@
 #include "train/caption_evaluation.h"
 #include "train/caption_tensors.h"
 #include "train/streams.h"
+#include "xray/probes.h"
 
 namespace hdetach::train {
 namespace {
@@ -75,6 +76,10 @@ std::map<std::string, std::string> CaptionTrainer::files() const {
   std::string words;
   for (const std::string& word : data_->vocabulary.words()) words += word + "\n";
   return {{"words.txt", words}};
+}
+
+xray::Probe CaptionTrainer::probe() const {
+  return xray::show_tell_probe(parameters(), *data_->features, data_->valid, config().captions);
 }
 
 Update CaptionTrainer::step() {

@@ -31,6 +31,7 @@ class CaptionTrainer : public RunState {
   ScaleGenerator::State generator_state() override { return generator_.state(); }
   void set_generator_state(ScaleGenerator::State state) override { generator_.set_state(state); }
   bool has_test_set() const override { return !data_->test.empty(); }
+  xray::Probe probe() const override;
   std::map<std::string, std::string> files() const override;
 
  private:

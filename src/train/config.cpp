@@ -103,6 +103,8 @@ const std::vector<Field> kCommonFields = {
      0,
      0,
      {"stop", "continue"}},
+    {"xray-every", "Record where the gradient flows every so many epochs, in xray.jsonl; 0: never",
+     &Config::xray_every, 0, kMost},
     {"seed", "Seed of data, initial weights, minibatches and detach draws", &Config::seed, 0,
      kMost},
     {"device", "Where to train: cpu, or cuda (a GPU)", &Config::device, 0, 0, {"cpu", "cuda"}},
@@ -311,6 +313,12 @@ void check(const Config& config) {
     throw ConfigError(
         fmt::format("stop-epochs is {} but stop-at is 0, which never stops; set stop-at too",
                     config.stop_epochs));
+  }
+  if (config.xray_every > 0 && config.task == "caption" && config.model == "soft-attention") {
+    throw ConfigError(
+        fmt::format("xray-every is {} but model is soft-attention, whose attention reads h too, a "
+                    "path that the x-ray does not follow; set xray-every 0 or model show-tell",
+                    config.xray_every));
   }
 }
 

@@ -59,6 +59,7 @@ struct Config {
   double stop_at = 0.0;             // validation accuracy at which the run may end; 0: never
   int64_t stop_epochs = 1;          // epochs in a row that must reach stop_at
   std::string on_diverge = "stop";  // or continue: leave out updates that are not finite
+  int64_t xray_every = 0;           // epochs between two x-rays of the gradient; 0: none
   int64_t seed = 1;                 // of data, initial weights, minibatches and detach draws
   std::string device = "cpu";       // or cuda
 };

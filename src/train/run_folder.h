@@ -5,6 +5,7 @@
 //   config.toml          every setting, resolved
 //   words.txt            of captions: the vocabulary, a word a line
 //   metrics.jsonl        one object an epoch
+//   xray.jsonl           where the gradient flowed, one object every so many epochs; if asked for
 //   best.safetensors     weights of the best validation accuracy so far
 //   last.safetensors     weights of the latest epoch
 //   state.safetensors    from which training goes on
@@ -21,6 +22,7 @@
 
 #include "train/config.h"
 #include "train/metrics.h"
+#include "xray/record.h"
 
 namespace hdetach {
 struct NamedTensor;
@@ -33,6 +35,9 @@ class RunState;
 // For readers, who take no lock.
 std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
 void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run);
+void load_last(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run);
+// The x-rays of the run. The last line may be incomplete; it is left out.
+std::vector<xray::Record> read_xrays(const std::filesystem::path& run);
 
 class RunFolder {
  public:
@@ -48,9 +53,11 @@ class RunFolder {
   void begin(const Config& config, const std::map<std::string, std::string>& extra);
   void add_session(const std::string& json);
 
-  // False when no state was saved yet. Drops metrics of epochs that the state does not know.
+  // False when no state was saved yet. Drops metrics and x-rays of epochs that the state does
+  // not know.
   bool restore(RunState& run);
-  void save_epoch(RunState& run, const EpochMetrics& metrics, bool best);
+  void save_epoch(RunState& run, const EpochMetrics& metrics, bool best,
+                  const std::optional<xray::Record>& xray);
   void save_state(RunState& run);
   void finish(const RunResult& result);
 
@@ -58,6 +65,7 @@ class RunFolder {
 
  private:
   void drop_metrics_after(int64_t epoch);
+  void drop_xrays_after(int64_t epoch);
 
   std::filesystem::path path_;
   int lock_;

@@ -11,6 +11,16 @@ double RunState::detach() const {
   return annealed ? 0.0 : config_.detach;
 }
 
+xray::Record RunState::take_xray() const {
+  xray::MeasureOptions options;
+  options.detach = {detach()};
+  options.cell_path = config_.path == "cell";
+  xray::Record record = xray::measure(probe(), options)[0];
+  record.epoch = progress.epoch + 1;
+  record.update = progress.update;
+  return record;
+}
+
 void RunState::count(const Update& update) {
   ++progress.update;
   if (!update.applied) {

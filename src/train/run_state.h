@@ -13,6 +13,7 @@
 #include "train/config.h"
 #include "train/outcome.h"
 #include "train/progress.h"
+#include "xray/measure.h"
 
 namespace hdetach::train {
 
@@ -35,6 +36,10 @@ class RunState {
   virtual void set_generator_state(ScaleGenerator::State state) = 0;
 
   virtual bool has_test_set() const = 0;
+  // The model on the first rows of the validation set.
+  virtual xray::Probe probe() const = 0;
+  // Where its gradient flows with the detach in force; the epoch is the one under way.
+  xray::Record take_xray() const;
   // Files that belong to the run besides those of every run, by name; written when it begins.
   virtual std::map<std::string, std::string> files() const { return {}; }
 

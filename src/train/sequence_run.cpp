@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "train/streams.h"
+#include "xray/probes.h"
 
 namespace hdetach::train {
 namespace {
@@ -37,6 +38,10 @@ SequenceRun::SequenceRun(const Config& config, tasks::Task task)
       model_(make_model(config, *task_.train)),
       adam_(tensors(model_.parameters()), config.lr) {
   progress.epoch_updates = config.updates_per_epoch;
+}
+
+xray::Probe SequenceRun::probe() const {
+  return xray::classifier_probe(model_.parameters(), *task_.valid);
 }
 
 }  // namespace hdetach::train

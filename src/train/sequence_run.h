@@ -22,6 +22,7 @@ class SequenceRun : public RunState {
     model_.lstm()->set_generator_state(state);
   }
   bool has_test_set() const override { return task_.test != nullptr; }
+  xray::Probe probe() const override;
 
  private:
   tasks::Task task_;

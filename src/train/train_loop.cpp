@@ -64,9 +64,17 @@ class Run {
     saved_ = Clock::now();
   }
 
+  bool xray_is_due() const {
+    const int64_t every = config().xray_every;
+    return every > 0 && (state_.progress.epoch + 1) % every == 0;
+  }
+  // Of the model in memory, before the epoch counts as complete.
+  void take_xray() { xray_ = state_.take_xray(); }
+
   struct Epoch {
     EpochMetrics metrics;
     bool best;
+    std::optional<xray::Record> xray;
   };
   Epoch close_epoch(const Score& score) {
     Progress& p = progress();
@@ -96,10 +104,10 @@ class Run {
     p.epochs_at_goal = score.measure >= config().stop_at ? p.epochs_at_goal + 1 : 0;
     p.loss_sum = p.norm_sum = p.norm_max = p.epoch_seconds = 0;
     p.clipped = p.skipped = 0;
-    return {metrics, best};
+    return {metrics, best, std::exchange(xray_, std::nullopt)};
   }
   void save_epoch(const Epoch& epoch) {
-    folder_.save_epoch(state_, epoch.metrics, epoch.best);
+    folder_.save_epoch(state_, epoch.metrics, epoch.best, epoch.xray);
     saved_ = Clock::now();
   }
 
@@ -173,6 +181,7 @@ class Run {
   Clock::time_point saved_;  // the latest save
   bool over_;
   std::optional<RunResult> result_;
+  std::optional<xray::Record> xray_;  // of the epoch that is about to close
 };
 
 class Loop {
@@ -260,6 +269,9 @@ class Loop {
     }
     const auto scores =
         group_.evaluate(due, TrainerGroup::Set::kValid, [&](double) { return !*signal_; });
+    for (const size_t i : due) {
+      if (scores && runs_[i].xray_is_due()) runs_[i].take_xray();
+    }
     count_time();
     if (!scores) return false;
     std::vector<Run::Epoch> epochs;
