@@ -86,8 +86,15 @@ TEST_F(Sweep, RunsEverythingOnceAndShowsItAgain) {
   EXPECT_TRUE(contains(result.out, "plain/seed-1       finished, 2 epochs, best ")) << result.out;
   EXPECT_TRUE(contains(result.out, "plain       2/2 ")) << result.out;
   EXPECT_TRUE(contains(result.out, "o plain   # detach-0.5")) << result.out;
-  EXPECT_TRUE(contains(result.out, "page: " + (folder_ / "out/tiny/report.html").string()));
-  EXPECT_TRUE(contains(content(folder_ / "out/tiny/report.html"), "detach-0.5, seed 2"));
+  EXPECT_EQ(content(folder_ / "out/tiny/tiny.toml"), content(folder_ / "tiny.toml"));
+  if (contains(result.out, "page: none: ")) {
+    EXPECT_TRUE(contains(result.out, "page: none: this hdetach has no page: ")) << result.out;
+  } else {
+    const fs::path page = folder_ / "out/tiny/report.html";
+    EXPECT_TRUE(contains(result.out, "page: " + page.string())) << result.out;
+    EXPECT_TRUE(contains(content(page), "\"detach-0.5/seed-2\""));
+    EXPECT_TRUE(contains(content(page), "\"delay 8, %\""));
+  }
   for (const char* name : {"plain/seed-1", "detach-0.5/seed-2"}) {
     EXPECT_EQ(sessions(name), 1) << name;
     EXPECT_TRUE(fs::exists(run_folder(name) / "result.json")) << name;

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   hdetach::cli::register_eval(program);
   hdetach::cli::register_caption(program);
   hdetach::cli::register_sweep(program);
+  hdetach::cli::register_report(program);
   hdetach::cli::register_score(program);
   hdetach::cli::register_xray(program);
   hdetach::cli::register_data(program);

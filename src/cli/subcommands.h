@@ -18,6 +18,7 @@ void register_train(CLI::App& program);
 void register_eval(CLI::App& program);
 void register_caption(CLI::App& program);
 void register_sweep(CLI::App& program);
+void register_report(CLI::App& program);
 void register_score(CLI::App& program);
 void register_xray(CLI::App& program);
 void register_data(CLI::App& program);

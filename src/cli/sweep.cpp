@@ -16,11 +16,12 @@
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "cli/sweep_jobs.h"
 #include "cli/sweep_view.h"
-#include "cli/version.h"
 #include "formats/files.h"
+#include "report/experiments.h"
 #include "report/page.h"
 #include "report/summary.h"
 #include "report/terminal_plot.h"
@@ -128,21 +129,54 @@ void list_runs(const SweepJobs& jobs, bool json) {
   }
 }
 
+std::filesystem::path sweep_folder(const train::Sweep& sweep, const SweepOptions& options) {
+  return std::filesystem::path(options.out) / sweep.folder;
+}
+
+// Beside its runs, so that `hdetach report` knows the order of the settings and the paper's
+// numbers.
+void keep_sweep_file(const train::Sweep& sweep, const SweepOptions& options) {
+  const std::filesystem::path file = options.file;
+  const std::filesystem::path copy =
+      sweep_folder(sweep, options) / (file.stem().string() + ".toml");
+  const std::string text = files::read(file);
+  if (!std::filesystem::exists(copy) || files::read(copy) != text) files::write(copy, text);
+}
+
+struct SweepPage {
+  std::string path;     // empty where there is none
+  std::string problem;  // why there is none
+};
+
+// A page that fails fails no sweep.
+SweepPage write_sweep_page(const train::Sweep& sweep, const SweepOptions& options) {
+  const std::filesystem::path folder = sweep_folder(sweep, options);
+  // A sweep that shares the folder of another has its own page there.
+  const std::string stem = std::filesystem::path(options.file).stem().string();
+  const std::string path = (folder / ((stem == sweep.folder ? "report" : stem) + ".html")).string();
+  try {
+    need_page();
+    const report::Experiments experiments = report::ExperimentReader({folder}, stem).read();
+    need_runs(experiments, {folder});
+    print_notices(experiments.notices);
+    files::write(
+        path, report::page(
+                  report::page_template(),
+                  report_data(experiments, fmt::format("hdetach sweep {}", options.file), false)));
+  } catch (const std::exception& problem) {
+    return {"", problem.what()};
+  }
+  return {path, ""};
+}
+
 // The table, the curves and the page of all runs of the file, also of those left out by --only.
 void show_results(const train::Sweep& sweep, const SweepOptions& options, const SweepJobs& jobs,
                   int signal) {
-  const std::filesystem::path folder = std::filesystem::path(options.out) / sweep.folder;
-  const report::SweepRecord record = report::read_sweep(sweep, folder);
-  // A sweep that shares the folder of another has its own page there.
-  const std::string stem = std::filesystem::path(options.file).stem().string();
-  const std::string page = (folder / ((stem == sweep.folder ? "report" : stem) + ".html")).string();
-  files::write(
-      page,
-      report::page(record, {fmt::format("hdetach sweep {}", options.file),
-                            fmt::format("hdetach {} ({}), {}", version(), commit(), cpu_model())}));
+  const report::SweepRecord record = report::read_sweep(sweep, sweep_folder(sweep, options));
+  const SweepPage page = write_sweep_page(sweep, options);
   if (options.json) {
     ordered_json out = report::summary_json(record);
-    out["page"] = page;
+    out["page"] = page.path.empty() ? ordered_json(nullptr) : ordered_json(page.path);
     out["failed"] = ordered_json::array();
     for (const SweepJob& job : jobs.all()) {
       if (job.stage == Stage::kFailed) out["failed"].push_back(job.run.name);
@@ -154,7 +188,7 @@ void show_results(const train::Sweep& sweep, const SweepOptions& options, const 
   const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
   fmt::print("\n{}\n", report::summary_text(record));
   fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
-             page);
+             page.path.empty() ? "none: " + page.problem : page.path);
   std::fflush(stdout);
 }
 
@@ -175,14 +209,14 @@ std::string print_failures(const SweepJobs& jobs) {
 
 void run_sweep(const SweepOptions& options) {
   const train::Sweep sweep = read_sweep_file(options);
-  SweepJobs jobs(chosen_runs(sweep, options), std::filesystem::path(options.out) / sweep.folder,
-                 sweep.eval_delays);
+  SweepJobs jobs(chosen_runs(sweep, options), sweep_folder(sweep, options), sweep.eval_delays);
   if (options.dry_run) return list_runs(jobs, options.json);
 
   check_devices(sweep);
   const int at_once = children_at_once(jobs, options.jobs);
   const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
-  std::filesystem::create_directories(std::filesystem::path(options.out) / sweep.folder);
+  std::filesystem::create_directories(sweep_folder(sweep, options));
+  keep_sweep_file(sweep, options);
   const auto* const signal = watch_signals();
   SweepView view(options.json ? stderr : stdout, jobs);
   const int received = jobs.work({at_once, threads, options.replicas}, signal, [&](bool ending) {

@@ -4,55 +4,75 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 
-#include "formats/files.h"
 #include "formats/json_object.h"
 #include "report/median.h"
+#include "report/run_lines.h"
 
 namespace hdetach::report {
 namespace {
 
 constexpr size_t kLateEpochs = 20;
 
-std::vector<Epoch> read_epochs(const std::filesystem::path& path) {
-  const std::string text = files::read(path);
+std::vector<Epoch> read_epochs(const std::filesystem::path& path, Notices* notices) {
   std::vector<Epoch> epochs;
-  size_t start = 0;
-  int line = 1;
-  for (size_t end; (end = text.find('\n', start)) != std::string::npos; start = end + 1, ++line) {
-    const Epoch epoch = train::parse_metrics(text.substr(start, end - start),
-                                             fmt::format("{}:{}", path.string(), line));
+  int again = 0;
+  for_each_line(path, notices, [&](std::string_view line, const std::string& place) {
+    const Epoch epoch = train::parse_metrics(std::string(line), place);
     // A run that was cut off after this line and before its state was saved writes the epoch again.
+    again += !epochs.empty() && epochs.back().epoch >= epoch.epoch;
     while (!epochs.empty() && epochs.back().epoch >= epoch.epoch) epochs.pop_back();
     epochs.push_back(epoch);
+  });
+  if (notices != nullptr && again > 0) {
+    notices->add(
+        fmt::format("{}: {} lines write epochs again; the later ones count", path.string(), again));
   }
   return epochs;
 }
 
 std::vector<Evaluation> read_evaluations(const std::filesystem::path& path) {
-  const JsonObject object(files::read(path), path.string() + ":1");
+  const std::string text = read_text(path), place = path.string() + ":1";
+  check_nesting(text, place);
+  const JsonObject object(text, place);
   std::vector<Evaluation> evaluations;
   for (const nlohmann::json& entry : object.list("accuracy")) {
-    const JsonObject point(entry, path.string() + ":1");
+    const JsonObject point(entry, place);
     evaluations.push_back({point.whole("delay"), point.number("accuracy")});
   }
   return evaluations;
 }
 
+// Calls read(path) where the file is there; with `notices` an error becomes one of them.
+template <class Read>
+void read_if_there(const std::filesystem::path& path, Notices* notices, const char* consequence,
+                   const Read& read) {
+  try {
+    if (std::filesystem::exists(path)) read(path);
+  } catch (const std::exception& problem) {
+    if (notices == nullptr) throw;
+    notices->add(fmt::format("{}; {}", problem.what(), consequence));
+  }
+}
+
 }  // namespace
 
-RunRecord read_run(const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
+RunRecord read_run(const std::filesystem::path& folder, Notices* notices) {
+  using Path = std::filesystem::path;
   RunRecord run;
-  const fs::path config = folder / "config.toml", metrics = folder / "metrics.jsonl",
-                 result = folder / "result.json", evaluations = folder / "eval.json";
-  if (fs::exists(config)) run.config = train::parse_config(files::read(config), config.string());
-  if (fs::exists(metrics)) run.epochs = read_epochs(metrics);
-  if (fs::exists(result)) {
-    run.result = train::parse_result(files::read(result), result.string() + ":1");
-  }
-  if (fs::exists(evaluations)) run.evaluations = read_evaluations(evaluations);
+  const char* const left_out = "the file is left out";
+  read_if_there(
+      folder / "config.toml", notices, "a newer version may have written it; the run is shown",
+      [&](const Path& path) { run.config = train::parse_config(read_text(path), path.string()); });
+  read_if_there(folder / "metrics.jsonl", notices, left_out,
+                [&](const Path& path) { run.epochs = read_epochs(path, notices); });
+  read_if_there(folder / "result.json", notices, left_out, [&](const Path& path) {
+    run.result = train::parse_result(read_text(path), path.string() + ":1");
+  });
+  read_if_there(folder / "eval.json", notices, left_out,
+                [&](const Path& path) { run.evaluations = read_evaluations(path); });
   return run;
 }
 

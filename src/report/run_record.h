@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/notices.h"
 #include "train/config.h"
 #include "train/metrics.h"
 
@@ -27,9 +28,10 @@ struct RunRecord {
   std::vector<Evaluation> evaluations;
 };
 
-// Throws std::runtime_error ("file:line: ...") on a file that is not what the program writes. The
-// last line of metrics.jsonl may be incomplete; it is left out.
-RunRecord read_run(const std::filesystem::path& folder);
+// Throws std::runtime_error ("file:line: ...") on a file that is not what the program writes; with
+// `notices` it leaves out what is wrong instead, and never throws. The last line of metrics.jsonl
+// may be incomplete; it is left out.
+RunRecord read_run(const std::filesystem::path& folder, Notices* notices = nullptr);
 
 bool diverged(const RunRecord& run);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 namespace hdetach::report {
@@ -43,28 +44,33 @@ std::string or_dash(const std::optional<Spread>& accuracy) {
   return accuracy ? percent(*accuracy) : "-";
 }
 
-std::string settings_table(const SweepRecord& record) {
+// A row for each setting under two lines of heading, the paper's column apart.
+struct SettingCells {
+  std::vector<std::string> heading, units;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<SettingFigures> figures;
+};
+
+SettingCells settings_cells(const SweepRecord& record) {
   const train::Sweep& sweep = record.sweep;
-  std::vector<SettingFigures> all;
-  for (size_t i = 0; i < sweep.settings.size(); ++i) all.push_back(figures(record, i));
-  const bool tested =
-      std::any_of(all.begin(), all.end(), [](const SettingFigures& f) { return bool(f.test); });
+  SettingCells out;
+  for (size_t i = 0; i < sweep.settings.size(); ++i) out.figures.push_back(figures(record, i));
+  const bool tested = std::any_of(out.figures.begin(), out.figures.end(),
+                                  [](const SettingFigures& f) { return bool(f.test); });
 
   // Captions are measured by CIDEr, shown as papers do: times 100.
   const std::string unit = sweep.task == "caption" ? "CIDEr (min-max)" : "% (min-max)";
-  std::vector<std::string> heading = {"", "runs", "best validation", "last 20", "epochs"};
-  std::vector<std::string> units = {
-      "setting", "over", unit, "epochs",
-      fmt::format("to {:g}{}", 100 * sweep.threshold, sweep.task == "caption" ? "" : "%")};
+  out.heading = {"", "runs", "best validation", "last 20", "epochs"};
+  out.units = {"setting", "over", unit, "epochs",
+               fmt::format("to {:g}{}", 100 * sweep.threshold, sweep.task == "caption" ? "" : "%")};
   if (tested) {
-    heading.push_back("test");
-    units.push_back(unit);
+    out.heading.push_back("test");
+    out.units.push_back(unit);
   }
-  heading.insert(heading.end(), {"largest", "training"});
-  units.insert(units.end(), {"gradient", "time"});
-  Table table(heading, units);
-  for (size_t i = 0; i < all.size(); ++i) {
-    const SettingFigures& f = all[i];
+  out.heading.insert(out.heading.end(), {"largest", "training"});
+  out.units.insert(out.units.end(), {"gradient", "time"});
+  for (size_t i = 0; i < out.figures.size(); ++i) {
+    const SettingFigures& f = out.figures[i];
     std::vector<std::string> row = {sweep.settings[i].name, fmt::format("{}/{}", f.over, f.runs),
                                     or_dash(f.best), f.late ? percent(f.late->mean) : "-",
                                     f.epochs_to_threshold
@@ -74,14 +80,22 @@ std::string settings_table(const SweepRecord& record) {
     if (tested) row.push_back(or_dash(f.test));
     row.push_back(f.largest_grad_norm ? short_number(*f.largest_grad_norm) : "-");
     row.push_back(duration(f.seconds));
-    table.add(std::move(row));
+    out.rows.push_back(std::move(row));
   }
+  return out;
+}
 
+std::string settings_table(const SweepRecord& record) {
+  const SettingCells cells = settings_cells(record);
+  Table table(cells.heading, cells.units);
+  for (const std::vector<std::string>& row : cells.rows) table.add(row);
   std::string out = table.line(0) + "\n" + table.line(1) + "\n";
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = 0; i < cells.rows.size(); ++i) {
+    const std::string& paper = record.sweep.settings[i].paper;
+    const int diverged = cells.figures[i].diverged;
     out += table.line(2 + i) + "\n";
-    if (all[i].diverged > 0) out += fmt::format("  diverged: {} of its runs\n", all[i].diverged);
-    if (!sweep.settings[i].paper.empty()) out += "  paper: " + sweep.settings[i].paper + "\n";
+    if (diverged > 0) out += fmt::format("  diverged: {} of its runs\n", diverged);
+    if (!paper.empty()) out += "  paper: " + paper + "\n";
   }
   return out;
 }
@@ -150,6 +164,49 @@ std::string short_number(double value) {
 
 std::string summary_text(const SweepRecord& record) {
   return settings_table(record) + (record.sweep.eval_delays.empty() ? "" : eval_tables(record));
+}
+
+SummaryTable summary_table(const SweepRecord& record) {
+  const train::Sweep& sweep = record.sweep;
+  SettingCells cells = settings_cells(record);
+  SummaryTable table;
+  for (size_t i = 0; i < cells.heading.size(); ++i) {
+    table.columns.push_back(cells.heading[i] + (cells.heading[i].empty() ? "" : " ") +
+                            cells.units[i]);
+  }
+  table.rows = std::move(cells.rows);
+  const auto add_column = [&](size_t place, const std::string& name, const auto& cell) {
+    const auto at = static_cast<std::ptrdiff_t>(place);
+    table.columns.insert(table.columns.begin() + at, name);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      table.rows[i].insert(table.rows[i].begin() + at, cell(i));
+    }
+  };
+  const auto& all = cells.figures;
+  if (std::any_of(all.begin(), all.end(), [](const SettingFigures& f) { return f.diverged > 0; })) {
+    add_column(2, "runs diverged", [&](size_t i) { return std::to_string(all[i].diverged); });
+  }
+  const auto& settings = sweep.settings;
+  if (std::any_of(settings.begin(), settings.end(),
+                  [](const train::SweepSetting& s) { return !s.paper.empty(); })) {
+    add_column(1, "paper", [&](size_t i) {
+      return settings[i].paper.empty() ? std::string("-") : settings[i].paper;
+    });
+  }
+  const bool compared =
+      std::any_of(settings.begin(), settings.end(),
+                  [](const train::SweepSetting& s) { return !s.paper_eval.empty(); });
+  for (size_t d = 0; d < sweep.eval_delays.size(); ++d) {
+    const std::string delay = fmt::format("delay {}", sweep.eval_delays[d]);
+    add_column(table.columns.size(), delay + ", %",
+               [&](size_t i) { return or_dash(all[i].eval[d]); });
+    if (!compared) continue;
+    add_column(table.columns.size(), delay + ", paper", [&](size_t i) {
+      const std::vector<double>& paper = settings[i].paper_eval;
+      return paper.empty() ? std::string("-") : fmt::format("{:.1f}", paper[d]);
+    });
+  }
+  return table;
 }
 
 ordered_json summary_json(const SweepRecord& record) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "report/sweep_record.h"
 
@@ -15,6 +16,14 @@ std::string short_number(double value);       // "0.71", "12", "3.2e+19", "inf"
 
 // Ends with a newline. Fits 100 columns with names of up to 16 letters.
 std::string summary_text(const SweepRecord& record);
+
+// The same as cells, for a page: the paper's text, the delays and diverged runs are columns.
+struct SummaryTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // one for each setting
+};
+SummaryTable summary_table(const SweepRecord& record);
+
 nlohmann::ordered_json summary_json(const SweepRecord& record);
 
 }  // namespace hdetach::report
