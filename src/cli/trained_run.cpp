@@ -18,8 +18,9 @@ train::Config read_trained_run(const std::string& run) {
     throw std::runtime_error(fmt::format("{} holds no run: there is no config.toml in it", run));
   }
   if (!std::filesystem::exists(std::filesystem::path(run) / "best.safetensors")) {
-    throw std::runtime_error(
-        fmt::format("{} has no best.safetensors yet: none of its epochs is complete", run));
+    throw std::runtime_error(fmt::format(
+        "{} has no best.safetensors: none of its epochs is complete, or the file was not copied",
+        run));
   }
   return *config;
 }
