@@ -164,7 +164,7 @@ TEST_F(CaptionCli, TellsWhatIsWrongWithARun) {
   expect_error(1, run + test, {"run/best.safetensors: lstm.weight_ih_l0 is F32 [96,16]"});
   files::write(root_ / "run/config.toml", config);
   fs::remove(best);
-  expect_error(1, run + test, {"run has no best.safetensors yet"});
+  expect_error(1, run + test, {"run has no best.safetensors"});
   files::write(best, "");
   expect_error(1, run + test, {"run/best.safetensors"});
 

@@ -13,9 +13,8 @@
 
 #include "formats/files.h"
 #include "formats/safetensors.h"
-#include "program.h"
 #include "run_files.h"
-#include "stop_after.h"
+#include "tiny_run.h"
 #include "train/run.h"
 
 namespace {
@@ -24,25 +23,9 @@ using namespace hdetach;
 using train::Config;
 namespace fs = std::filesystem;
 
-class RunFolderTest : public testing::Test {
+class RunFolderTest : public TinyRun {
  protected:
-  RunFolderTest() {
-    config_ = train::default_config("copy");
-    config_.delay = 6;
-    config_.symbols = 2;
-    config_.hidden = 16;
-    config_.batch = 8;
-    config_.detach = 0.5;
-    config_.train_size = 200;
-    config_.valid_size = 50;
-    config_.epochs = 4;
-    config_.updates_per_epoch = 5;
-  }
-
-  std::optional<train::RunResult> run(const std::string& name, bool resume = false,
-                                      int64_t stop_after = 0) {
-    return train::run_until(stop_after, config_, root_ / name, resume);
-  }
+  RunFolderTest() : TinyRun(/*epochs=*/4, /*updates_per_epoch=*/5) {}
 
   // No learning rate breaks an LSTM's bounded states for sure; a bias that is not finite does.
   void poison(const std::string& name) {
@@ -64,9 +47,6 @@ class RunFolderTest : public testing::Test {
     }
     return "no error";
   }
-
-  program::TemporaryFolder root_;
-  Config config_;
 };
 
 TEST_F(RunFolderTest, HoldsEverythingThatIsPromised) {

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "formats/files.h"
-#include "program.h"
 #include "run_files.h"
-#include "stop_after.h"
+#include "tiny_run.h"
 #include "train/run.h"
 #include "train/run_folder.h"
 #include "train/xray_run.h"
@@ -19,31 +18,13 @@ namespace {
 using namespace hdetach;
 namespace fs = std::filesystem;
 
-class XrayRun : public testing::Test {
+class XrayRun : public TinyRun {
  protected:
-  XrayRun() {
-    config_ = train::default_config("copy");
-    config_.delay = 6;
-    config_.symbols = 2;
-    config_.hidden = 16;
-    config_.batch = 8;
-    config_.detach = 0.5;
-    config_.train_size = 200;
-    config_.valid_size = 50;
-    config_.epochs = 5;
-    config_.updates_per_epoch = 4;
-    config_.xray_every = 2;
-  }
-  std::optional<train::RunResult> run(const std::string& name, bool resume = false,
-                                      int64_t stop_after = 0) {
-    return train::run_until(stop_after, config_, root_ / name, resume);
-  }
+  XrayRun() : TinyRun(/*epochs=*/5, /*updates_per_epoch=*/4) { config_.xray_every = 2; }
+
   std::string xrays(const std::string& name) const {
     return files::read(root_ / name / "xray.jsonl");
   }
-
-  program::TemporaryFolder root_;
-  train::Config config_;
 };
 
 TEST_F(XrayRun, EveryNthEpochIsRecordedWithTheDetachInForce) {

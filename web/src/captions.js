@@ -1,9 +1,10 @@
 // What a captioner says about the same images as it learns, and its scores by epoch.
 
 import { Chart } from './chart.js';
-import { h, select } from './dom.js';
+import { h } from './dom.js';
 import { fixed } from './format.js';
 import { compact } from './lines.js';
+import { runPicker } from './run_picker.js';
 import { slider } from './slider.js';
 
 export function captionPanel(source, choices, file) {
@@ -59,28 +60,13 @@ export function captionPanel(source, choices, file) {
       scores.plot?.redraw(false);
     },
   );
-  let known = null;
+  const picker = runPicker('Run', choices, 'captionRun', () => update());
+  tools.append(picker.element, pace.element);
   const update = () => {
     const runs = source.experiment.runs.filter((item) => item.samples.length && count(item));
     element.hidden = runs.length === 0;
     if (!runs.length) return;
-    run = runs.find((item) => item.key === choices.picked.captionRun) ?? runs[0];
-    const now = runs.map((item) => item.key).join();
-    if (now !== known) {
-      known = now;
-      tools.replaceChildren(
-        select(
-          'Run',
-          runs.map((item) => [item.key, item.name]),
-          run.key,
-          (key) => {
-            choices.picked.captionRun = key;
-            update();
-          },
-        ),
-        pace.element,
-      );
-    }
+    run = picker.pick(runs);
     scores.element.hidden = !Object.keys(run.scores).length;
     scores.update();
     pace.set(count(run), choices.picked.captionEpoch ?? count(run) - 1);

@@ -1,8 +1,9 @@
 // Every run: how it went, what set it apart, and where it was trained.
 
 import { statusClass } from './controls.js';
-import { h, select, whenSeen } from './dom.js';
+import { h, whenSeen } from './dom.js';
 import { duration, fixed, short } from './format.js';
+import { runPicker } from './run_picker.js';
 
 export function runsPanel(source, choices) {
   const overview = h('div', {
@@ -12,7 +13,7 @@ export function runsPanel(source, choices) {
     'aria-label': 'All runs',
   });
   const differences = h('div');
-  const picker = h('div', { class: 'pickers' });
+  const picker = runPicker('Config and machine of', choices, 'detail', () => update());
   const detail = h('div', { class: 'detail' });
   const element = h(
     'section',
@@ -20,10 +21,9 @@ export function runsPanel(source, choices) {
     h('h3', null, 'Runs'),
     overview,
     differences,
-    h('div', { class: 'card' }, picker, detail),
+    h('div', { class: 'card' }, h('div', { class: 'pickers' }, picker.element), detail),
   );
   let seen = false;
-  let known = null;
   const update = () => {
     const { runs } = source.experiment;
     element.hidden = runs.length === 0;
@@ -31,23 +31,7 @@ export function runsPanel(source, choices) {
     const values = configValues(runs);
     overview.replaceChildren(overviewTable(source.experiment));
     differences.replaceChildren(differenceTable(source.experiment, values));
-    const run = runs.find((item) => item.key === choices.picked.detail) ?? runs[0];
-    const now = runs.map((item) => item.key).join();
-    if (now !== known) {
-      known = now;
-      picker.replaceChildren(
-        select(
-          'Config and machine of',
-          runs.map((item) => [item.key, item.name]),
-          run.key,
-          (key) => {
-            choices.picked.detail = key;
-            update();
-          },
-        ),
-      );
-    }
-    detail.replaceChildren(...runDetail(run, values));
+    detail.replaceChildren(...runDetail(picker.pick(runs), values));
   };
   const destroy = whenSeen(element, () => {
     seen = true;

@@ -1,10 +1,11 @@
 // The gradient x-ray: how much of the gradient took the cell path, over training and by lag.
 
 import { Chart } from './chart.js';
-import { h, select } from './dom.js';
+import { h } from './dom.js';
 import { fixed, plural } from './format.js';
 import { heatMap } from './heatmap.js';
 import { runLines } from './lines.js';
+import { runPicker } from './run_picker.js';
 import { slider } from './slider.js';
 
 export function xrayPanel(source, choices, file) {
@@ -54,30 +55,14 @@ export function xrayPanel(source, choices, file) {
       map.show(lines[i], lines);
     },
   );
-  let known = null;
+  const picker = runPicker('Run', choices, 'xrayRun', () => update());
+  tools.append(picker.element, pace.element);
   const update = () => {
     const runs = source.experiment.runs.filter((run) => run.xray.length);
     element.hidden = runs.length === 0;
     share.update();
     if (!runs.length) return;
-    const run = runs.find((item) => item.key === choices.picked.xrayRun) ?? runs[0];
-    lines = run.xray.filter((line) => line.byOrder.length);
-    const now = runs.map((item) => item.key).join();
-    if (now !== known) {
-      known = now;
-      tools.replaceChildren(
-        select(
-          'Run',
-          runs.map((item) => [item.key, item.name]),
-          run.key,
-          (key) => {
-            choices.picked.xrayRun = key;
-            update();
-          },
-        ),
-        pace.element,
-      );
-    }
+    lines = picker.pick(runs).xray.filter((line) => line.byOrder.length);
     pace.element.hidden = map.element.hidden = !lines.length;
     if (lines.length) pace.set(lines.length, choices.picked.xrayLine ?? lines.length - 1);
   };
