@@ -45,7 +45,7 @@ struct StepTimers {
 using TimerPool = std::vector<StepTimers>;
 
 // A training step in the race, with its times so far.
-struct Contestant {
+struct CudaContestant {
   std::unique_ptr<TrainStep> step;
   int repeats = 0;
   int steps_per_repeat = 1;
@@ -87,18 +87,18 @@ struct Contestant {
   }
 };
 
-void race(const std::vector<Contestant*>& contestants, const std::string& name, int repeats) {
+void race(const std::vector<CudaContestant*>& contestants, const std::string& name, int repeats) {
   TimerPool timers(kMostSteps);
   for (int repeat = 0; repeat < repeats; ++repeat) {
     show_progress(fmt::format("{}: repeat {} of {}", name, repeat + 1, repeats));
-    for (Contestant* contestant : contestants) {
+    for (CudaContestant* contestant : contestants) {
       if (repeat < contestant->repeats) contestant->run_repeat(timers);
     }
   }
 }
 
-std::vector<CudaRow> time_case(const BenchCase& shape, const std::vector<std::string>& kernels,
-                               const BenchOptions& options) {
+std::vector<CudaRow> time_cuda_case(const BenchCase& shape, const std::vector<std::string>& kernels,
+                                    const BenchOptions& options) {
   show_progress(shape.name + ": warming up");
   const Problem problem = random_problem(shape, at::kCUDA);
   const size_t draws = options.detach.size();
@@ -107,14 +107,14 @@ std::vector<CudaRow> time_case(const BenchCase& shape, const std::vector<std::st
     scales.push_back(detach_scales(detach, shape.steps, at::kCUDA));
   }
 
-  std::vector<Contestant> ours;  // kernel-major
+  std::vector<CudaContestant> ours;  // kernel-major
   for (const std::string& kernel : kernels) {
     for (const OptionalTensor& scale : scales) {
       ours.push_back({kernel_step(problem, kernel, scale), options.repeats});
     }
   }
-  Contestant cudnn;
-  std::vector<Contestant> cell_loop;
+  CudaContestant cudnn;
+  std::vector<CudaContestant> cell_loop;
   if (!options.no_peers) {
     const auto plain = kernel_step(problem, kernels[0], {});
     cudnn = {libtorch_step(problem), options.repeats};
@@ -126,11 +126,11 @@ std::vector<CudaRow> time_case(const BenchCase& shape, const std::vector<std::st
                  *cell_loop.back().step, *ours[draw].step);
     }
   }
-  std::vector<Contestant*> contestants;
-  for (Contestant& contestant : ours) contestants.push_back(&contestant);
+  std::vector<CudaContestant*> contestants;
+  for (CudaContestant& contestant : ours) contestants.push_back(&contestant);
   if (cudnn.step) contestants.push_back(&cudnn);
-  for (Contestant& contestant : cell_loop) contestants.push_back(&contestant);
-  for (Contestant* contestant : contestants) contestant->warm_up();
+  for (CudaContestant& contestant : cell_loop) contestants.push_back(&contestant);
+  for (CudaContestant* contestant : contestants) contestant->warm_up();
   race(contestants, shape.name, options.repeats);
 
   std::vector<CudaRow> rows;
@@ -182,7 +182,7 @@ void run_cuda_bench(const BenchOptions& options, const std::vector<BenchCase>& c
   bool head = !options.json;
   for (size_t i = 0; i < cases.size(); ++i) {
     if (kernels[i].empty()) continue;
-    const std::vector<CudaRow> rows = time_case(cases[i], kernels[i], options);
+    const std::vector<CudaRow> rows = time_cuda_case(cases[i], kernels[i], options);
     show_progress("");
     if (std::exchange(head, false)) {
       fmt::print("{}, milliseconds, medians\n{}", rows[0].gpu, cuda_table_head());
