@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/files.h"
+#include "report/run_record.h"
 #include "run_files.h"
 #include "tiny_run.h"
 #include "train/run.h"
@@ -103,12 +104,13 @@ TEST_F(XrayRun, RunsOfAGroupRecordAsTheyWouldAlone) {
 TEST_F(XrayRun, TheXrayOfTheLastWeightsIsTheOneRecordedWithThem) {
   config_.epochs = 4;
   run("a");
-  const auto records = train::xray_run(config_, root_ / "a", /*best=*/false, {});
+  const auto last = report::read_run(root_ / "a").epochs.back();
+  const auto records = train::xray_run(config_, root_ / "a", /*best=*/false, &last, {});
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(to_json(records[0]), to_json(train::read_xrays(root_ / "a").back()));
   train::XrayOptions options;
   options.lags = {10};
-  EXPECT_THROW(train::xray_run(config_, root_ / "a", true, options), train::LagError);
+  EXPECT_THROW(train::xray_run(config_, root_ / "a", true, &last, options), train::LagError);
 }
 
 TEST_F(XrayRun, ShowAndTellRecordsAndSoftAttentionIsRefused) {
@@ -126,11 +128,12 @@ TEST_F(XrayRun, ShowAndTellRecordsAndSoftAttentionIsRefused) {
   const auto records = train::read_xrays(root_ / "a");
   ASSERT_EQ(records.size(), 1u);
   EXPECT_GT(records[0].weights.norm, 0);
-  EXPECT_EQ(to_json(train::xray_run(config_, root_ / "a", false, {})[0]) + "\n", xrays("a"));
+  const auto last = report::read_run(root_ / "a").epochs.back();
+  EXPECT_EQ(to_json(train::xray_run(config_, root_ / "a", false, &last, {})[0]) + "\n", xrays("a"));
 
   config_.model = "soft-attention";
   EXPECT_THROW(train::check(config_), train::ConfigError);
-  EXPECT_THROW(train::xray_run(config_, root_ / "a", true, {}), train::ConfigError);
+  EXPECT_THROW(train::xray_run(config_, root_ / "a", true, &last, {}), train::ConfigError);
 }
 
 }  // namespace

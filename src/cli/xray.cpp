@@ -12,6 +12,7 @@
 #include "cli/machine.h"
 #include "cli/subcommands.h"
 #include "cli/trained_run.h"
+#include "report/run_record.h"
 #include "train/config.h"
 #include "train/run_folder.h"
 #include "train/xray_run.h"
@@ -114,9 +115,12 @@ void xray_trained_run(const XrayCommand& command) {
     config.data = command.data;
   }
   const bool best = command.weights == "best";
+  const report::RunRecord run = report::read_run(command.run);
+  const report::Epoch* const last = run.epochs.empty() ? nullptr : &run.epochs.back();
   std::vector<Record> records;
   try {
-    records = train::xray_run(config, command.run, best, command.options);
+    records = train::xray_run(config, command.run, best, best ? report::best_epoch(run) : last,
+                              command.options);
   } catch (const train::ConfigError& error) {
     throw CLI::ValidationError(fmt::format("RUN {}", error.what()));
   }

@@ -2,14 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <sstream>
 #include <utility>
 #include <variant>
 
-#include "formats/files.h"
 #include "train/caption_trainer.h"
 #include "train/make_task.h"
-#include "train/metrics.h"
 #include "train/run_folder.h"
 #include "train/sequence_run.h"
 #include "xray/probes.h"
@@ -18,21 +15,6 @@ namespace hdetach::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The metrics of the epoch that the weights are of; empty where the run does not tell.
-std::optional<EpochMetrics> epoch_of(const fs::path& run, bool best) {
-  const fs::path path = run / "metrics.jsonl";
-  std::optional<EpochMetrics> out;
-  if (!fs::exists(path)) return out;
-  const std::string text = files::read(path);
-  std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
-  int64_t number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    EpochMetrics metrics = parse_metrics(line, fmt::format("{}:{}", path.string(), ++number));
-    if (!out || !best || metrics.valid_measure > out->valid_measure) out = std::move(metrics);
-  }
-  return out;
-}
 
 xray::Probe probe_of(Config config, const fs::path& run, bool best) {
   config.device = "cpu";  // the x-ray is taken there
@@ -66,21 +48,20 @@ xray::MeasureOptions measure_options(const XrayOptions& options, int64_t steps) 
 }  // namespace
 
 std::vector<xray::Record> xray_run(const Config& config, const fs::path& run, bool best,
-                                   const XrayOptions& options) {
+                                   const EpochMetrics* epoch, const XrayOptions& options) {
   if (config.task == "caption" && config.model == "soft-attention") {
     throw ConfigError(
         fmt::format("{} is a run of soft-attention, whose attention reads h too, a path that the "
                     "x-ray does not follow; name a run of copy, mnist or show-tell",
                     run.string()));
   }
-  const auto epoch = epoch_of(run, best);
   const xray::Probe probe = probe_of(config, run, best);
   xray::MeasureOptions measured = measure_options(options, probe.x.size(0));
-  if (options.detach.empty()) measured.detach = {epoch ? epoch->detach : config.detach};
+  if (options.detach.empty()) measured.detach = {epoch != nullptr ? epoch->detach : config.detach};
   measured.cell_path = config.path == "cell";
   std::vector<xray::Record> records = xray::measure(probe, measured);
   for (xray::Record& record : records) {
-    if (!epoch) continue;
+    if (epoch == nullptr) break;
     record.epoch = epoch->epoch;
     record.update = epoch->update;
   }

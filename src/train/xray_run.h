@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <stdexcept>
 #include <vector>
 
 #include "train/config.h"
+#include "train/metrics.h"
 #include "xray/record.h"
 
 namespace hdetach::train {
@@ -22,10 +23,12 @@ struct LagError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// One record for each detach, of the best weights or the last. Throws ConfigError where the model
+// One record for each detach, of the best weights or the last, whose epoch is given; null where the
+// run does not tell. Throws ConfigError where the model
 // has paths that the x-ray does not follow, LagError, and what reading the run throws.
 std::vector<xray::Record> xray_run(const Config& config, const std::filesystem::path& run,
-                                   bool best, const XrayOptions& options);
+                                   bool best, const EpochMetrics* epoch,
+                                   const XrayOptions& options);
 
 // Of a random network, see xray::random_probe().
 std::vector<xray::Record> xray_random(int64_t hidden, int64_t steps, double weight_scale,
