@@ -1,4 +1,4 @@
-// The op: checks, allocation, autograd and registration around a torch-free kernel.
+// The op: checks, allocation and autograd around a torch-free kernel.
 #include "hdetach/lstm.h"
 
 #include <ATen/Parallel.h>
@@ -10,7 +10,6 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include <algorithm>
 
@@ -19,6 +18,7 @@
 #include "op/checks.h"
 #include "op/cuda_stream.h"
 #include "op/dispatch.h"
+#include "op/ops.h"
 
 namespace hdetach {
 namespace {
@@ -237,6 +237,8 @@ bool any_requires_grad(const LstmInputs& in) {
   return false;
 }
 
+}  // namespace
+
 std::tuple<at::Tensor, at::Tensor> lstm_impl(
     const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
@@ -278,8 +280,6 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_impl(
   return {all_h[0], all_c[0]};
 }
 
-}  // namespace
-
 std::tuple<at::Tensor, at::Tensor> lstm(const at::Tensor& x, const at::Tensor& h0,
                                         const at::Tensor& c0, const at::Tensor& w_ih,
                                         const at::Tensor& w_hh, const OptionalTensor& b_ih,
@@ -303,20 +303,5 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell(const at::Tensor& x, const at::Tens
                              .typed<decltype(lstm_cell_impl)>();
   return op.call(x, h, c, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale);
 }
-
-TORCH_LIBRARY(hdetach, m) {
-  m.def(
-      "lstm(Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-      "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None, Tensor? lengths=None) -> "
-      "(Tensor h, Tensor c)");
-  m.def(
-      "lstm_cell(Tensor x, Tensor h, Tensor c, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-      "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None) -> (Tensor h, Tensor c)",
-      lstm_cell_impl);
-}
-
-// Every backend, so that tensors on another device get our message and not the dispatcher's.
-TORCH_LIBRARY_IMPL(hdetach, CompositeExplicitAutograd, m) { m.impl("lstm", lstm_impl); }
-TORCH_LIBRARY_IMPL(hdetach, Autograd, m) { m.impl("lstm", lstm_impl); }
 
 }  // namespace hdetach
