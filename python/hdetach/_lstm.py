@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import PackedSequence
 from ._checks import check_sizes, check_types
 from ._policy import Scales, check_choice, check_detach, draw_keep, draw_keep_from
 from ._steered import Steered
+from ._trace import traced_stack
 
 State = Tuple[Tensor, Tensor]  # (h, c), each [num_layers * num_directions, B, H]
 
@@ -225,6 +226,11 @@ class LSTM(Steered, nn.RNNBase):
                 if given != 0 and given != entries:
                     raise ValueError(f"scales has a list of {given} entries; it must have {entries} "
                                      "(num_layers * num_directions), or none")
+        if not torch.jit.is_scripting():
+            if torch.jit.is_tracing():
+                return traced_stack(x, h0, c0, self._weights(), self.bias, self.num_layers,
+                                    self.dropout, self.training, self.bidirectional, h_scale, c_scale,
+                                    batch_sizes, sorted_indices, return_cells)
         output, h_n, c_n, cells = torch.ops.hdetach.lstm_stack(
             x, h0, c0, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, h_scale, c_scale, batch_sizes, sorted_indices, return_cells)
