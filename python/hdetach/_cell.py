@@ -26,11 +26,11 @@ class LSTMCell(Steered, nn.LSTMCell):
     Outputs: (h, c), as hx.
     """
 
-    def __init__(self, *args: Any, detach: float = 0.0, path: str = "hidden", mode: str = "detach",
-                 per_sample: bool = False, generator: Optional[torch.Generator] = None,
-                 **kwargs: Any) -> None:
-        check_detach(detach)
-        super().__init__(*args, **kwargs)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None, *, detach: float = 0.0, path: str = "hidden",
+                 mode: str = "detach", per_sample: bool = False,
+                 generator: Optional[torch.Generator] = None) -> None:
+        super().__init__(input_size, hidden_size, bias, device=device, dtype=dtype)
         self._set_policy(detach, path, mode, per_sample, generator)
 
     @classmethod
@@ -54,7 +54,9 @@ class LSTMCell(Steered, nn.LSTMCell):
             return None, None
         check_detach(self.detach)
         where = self.weight_ih.device if device is None else device
-        shape = [batch] if self.per_sample else torch.jit.annotate(List[int], [])
+        shape: List[int] = []
+        if self.per_sample:
+            shape.append(batch)
         if self.detach_mode == "damp":
             scale = torch.full([], 1.0 - self.detach, dtype=torch.float32, device=where)
         elif torch.jit.is_scripting():
@@ -63,10 +65,9 @@ class LSTMCell(Steered, nn.LSTMCell):
             scale = draw_keep(shape, self.detach, where)
         else:
             scale = draw_keep_from(self.generator, shape, self.detach, where)
-        none = torch.jit.annotate(Optional[Tensor], None)
         if self.path == "hidden":
-            return scale, none
-        return none, scale
+            return scale, None
+        return None, scale
 
     def forward(self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None,
                 scales: Optional[CellScales] = None) -> Tuple[Tensor, Tensor]:

@@ -17,17 +17,21 @@ def convert(model: nn.Module, **policy: Any) -> nn.Module:
     and checkpoints go on working.
 
     Args:
-        model: any module; where it is an LSTM itself, its successor is returned.
+        model: any module. Where it is an LSTM itself, its successor is returned.
         **policy: the policy arguments of `hdetach.LSTM`. Cells take all but layers_policy.
     """
     for_cells = {name: value for name, value in policy.items() if name != "layers_policy"}
 
     def swap(module: nn.Module) -> Optional[nn.Module]:
-        if isinstance(module, nn.LSTM):
+        if not isinstance(module, (nn.LSTM, nn.LSTMCell)) or isinstance(module, LSTMCell):
+            return None
+        if type(module) is nn.LSTM:
             return LSTM.from_torch(module, **policy)
-        if isinstance(module, nn.LSTMCell) and not isinstance(module, LSTMCell):
+        if type(module) is nn.LSTMCell:
             return LSTMCell.from_torch(module, **for_cells)
-        return None
+        # What a subclass adds (a parametrization, its own forward) would be lost.
+        raise TypeError(f"convert: {type(module).__name__} is a subclass of torch's LSTM; where "
+                        "nothing of it is lost, replace it by hdetach.LSTM.from_torch(module)")
 
     return _swapped(model, swap, {})
 

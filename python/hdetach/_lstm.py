@@ -57,14 +57,16 @@ class LSTM(Steered, nn.RNNBase):
 
     layers_policy: str
 
-    def __init__(self, *args: Any, detach: float = 0.0, path: str = "hidden", mode: str = "detach",
-                 layers_policy: str = "joint", per_sample: bool = False,
-                 generator: Optional[torch.Generator] = None, **kwargs: Any) -> None:
-        check_detach(detach)
-        super().__init__("LSTM", *args, **kwargs)
-        if self.proj_size != 0:
-            raise ValueError(f"hdetach.LSTM: proj_size is {self.proj_size}; projections are not "
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 proj_size: int = 0, device: Any = None, dtype: Any = None, *, detach: float = 0.0,
+                 path: str = "hidden", mode: str = "detach", layers_policy: str = "joint",
+                 per_sample: bool = False, generator: Optional[torch.Generator] = None) -> None:
+        if proj_size != 0:
+            raise ValueError(f"hdetach.LSTM: proj_size is {proj_size}; projections are not "
                              "supported, leave it at 0")
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, proj_size, device=device, dtype=dtype)
         self._set_policy(detach, path, mode, per_sample, generator)
         self.layers_policy = check_choice("layers_policy", layers_policy)
 
@@ -102,8 +104,8 @@ class LSTM(Steered, nn.RNNBase):
             What `forward` takes as `scales`, on `device` (default: the weights'). Two empty lists,
             and no draw, in eval mode and with detach 0.
         """
-        h_scale = torch.jit.annotate(List[Optional[Tensor]], [])
-        c_scale = torch.jit.annotate(List[Optional[Tensor]], [])
+        h_scale: List[Optional[Tensor]] = []
+        c_scale: List[Optional[Tensor]] = []
         if not self.training or self.detach == 0.0:
             return h_scale, c_scale
         check_detach(self.detach)
@@ -221,7 +223,7 @@ class LSTM(Steered, nn.RNNBase):
         if scales is None:
             h_scale, c_scale = self.draw_scales(steps, batch, x.device)
         else:
-            h_scale, c_scale = scales
+            h_scale, c_scale = list(scales[0]), list(scales[1])
             for given in [len(h_scale), len(c_scale)]:
                 if given != 0 and given != entries:
                     raise ValueError(f"scales has a list of {given} entries; it must have {entries} "

@@ -11,8 +11,8 @@ def _stack(x: Tensor, h0: Tensor, c0: Tensor, weights: List[Tensor], bias: bool,
            c_scale: List[Tensor], batch_sizes: Optional[Tensor],
            sorted_indices: Optional[Tensor], return_cells: bool
            ) -> Tuple[Tensor, Tuple[Tensor, Tensor], List[Tensor]]:
-    h_scales = torch.jit.annotate(List[Optional[Tensor]], [])
-    c_scales = torch.jit.annotate(List[Optional[Tensor]], [])
+    h_scales: List[Optional[Tensor]] = []
+    c_scales: List[Optional[Tensor]] = []
     for scale in h_scale:
         h_scales.append(scale)
     for scale in c_scale:

@@ -50,7 +50,7 @@ def build_library(torch: dict) -> Path:
                            "(Debian: apt-get install cmake ninja-build g++)")
     folder = ROOT / "build" / f"pip-torch-{torch['version']}"
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release",
-                 "-DHDETACH_BUILD_TESTS=OFF", "-DCMAKE_UNITY_BUILD=ON",
+                 "-DHDETACH_BUILD_PROGRAM=OFF", "-DCMAKE_UNITY_BUILD=ON",
                  "-DCMAKE_UNITY_BUILD_BATCH_SIZE=4"]
     if shutil.which("ninja"):
         configure += ["-G", "Ninja"]

@@ -3,8 +3,8 @@
     PYTHONPATH=python HDETACH_LIBRARY=build/libhdetach.so python3 python/tests/run.py [NAME...]
 
 NAME: run only the tests whose name contains one of these. HDETACH_TEST_DEVICE=cuda runs them on the
-GPU. Exits with 0 when all passed, 77 when this Python has no torch or one that the library does not
-fit, else 1.
+GPU. Exits with 0 when all passed, 77 (skipped) when this Python has no torch, or another one than
+HDETACH_TEST_TORCH says the library was built with, else 1.
 """
 import os
 import sys
@@ -67,10 +67,15 @@ def flatten(suite):
 def main(names):
     try:
         import torch
-        import hdetach
     except ImportError as error:
-        print(f"[  SKIPPED ] Python.all: {error} (0 ms)".replace("\n", " "))
+        print(f"[  SKIPPED ] Python.all: {error} (0 ms)")
         return 77
+    wanted = os.environ.get("HDETACH_TEST_TORCH", torch.__version__)
+    if torch.__version__.split(".")[:2] != wanted.split(".")[:2]:
+        print(f"[  SKIPPED ] Python.all: torch {torch.__version__}, but the library was built with "
+              f"{wanted} (0 ms)")
+        return 77
+    import hdetach
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     print(f"hdetach {hdetach.__version__}, torch {torch.__version__}, {hdetach.library_path}")
     tests = list(flatten(unittest.defaultTestLoader.discover(str(Path(__file__).parent))))

@@ -110,3 +110,4 @@ class Errors(TestCase):
         self.raises(ValueError, "proj_size is 2", hdetach.LSTM.from_torch, nn.LSTM(2, 3, proj_size=2))
         bound = parametrizations.orthogonal(nn.LSTM(3, 3), "weight_hh_l0")
         self.raises(ValueError, "parametrized or pruned", hdetach.LSTM.from_torch, bound)
+        self.raises(TypeError, "ParametrizedLSTM is a subclass", hdetach.convert, nn.Sequential(bound))
