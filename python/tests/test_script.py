@@ -134,14 +134,50 @@ class Script(TestCase):
                     self.assertSame(gradients(other(x), [x]), gradients(module(x), [x]))
 
     def test_trace_draws(self):
-        module = hdetach.LSTM(5, 8, detach=0.5, device=DEVICE)
-        traced = torch.jit.trace(module, leaf(4, 2, 5), check_trace=False)
-        x = leaf(30, 2, 5)
-        torch.manual_seed(2)
-        want = gradients(module(x), [x])
-        torch.manual_seed(2)
-        self.assertSame(gradients(traced(x), [x]), want)
-        self.assertFalse(torch.equal(gradients(traced(x), [x])[0], want[0]))
+        for options in ({}, {"path": "cell", "layers_policy": "separate", "num_layers": 2},
+                        {"per_sample": True}, {"mode": "damp"}):
+            with self.subTest(**options):
+                module = hdetach.LSTM(5, 8, detach=0.5, device=DEVICE, **options)
+                traced = torch.jit.trace(module, leaf(4, 2, 5), check_trace=False)
+                x = leaf(30, 2, 5)
+                torch.manual_seed(2)
+                want = gradients(module(x), [x])
+                torch.manual_seed(2)
+                self.assertSame(gradients(traced(x), [x]), want)
+                again = gradients(traced(x), [x])
+                self.assertEqual(torch.equal(again[0], want[0]), "mode" in options)
+
+    def test_trace_of_given_scales(self):
+        class Given(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = hdetach.LSTM(5, 8, 2, device=DEVICE)
+
+            def forward(self, x, scale):
+                return self.lstm(x, scales=([None, scale], []))[0]
+
+        module, x = Given(), leaf(4, 2, 5)
+        traced = torch.jit.trace(module, (x, torch.rand(4, device=DEVICE)))
+        scale = torch.tensor([1.0, 0.0, 0.5, 1.0], device=DEVICE)
+        self.assertSame(gradients(traced(x, scale), [x]), gradients(module(x, scale), [x]))
+
+    def test_trace_of_a_packed_sequence(self):
+        class Packs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = hdetach.LSTM(5, 8, bidirectional=True, device=DEVICE)
+
+            def forward(self, x, lengths):
+                packed = nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+                output, (h_n, _) = self.lstm(packed)
+                return nn.utils.rnn.pad_packed_sequence(output)[0], h_n
+
+        module, x = Packs(), leaf(6, 3, 5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", torch.jit.TracerWarning)  # packing keeps the batch size
+            traced = torch.jit.trace(module, (x, torch.tensor([6, 2, 4])))
+        for lengths in (torch.tensor([6, 2, 4]), torch.tensor([1, 5, 6])):
+            self.assertSame(traced(x, lengths), module(x, lengths))
 
     def test_functions(self):
         scripted = torch.jit.script(hdetach.lstm)
