@@ -32,13 +32,15 @@ DETACH = (0.0, 0.25, 0.5)
 PACKED = (100, 64, 64, 128)  # T, B, I, H of the packed batch; lengths are drawn in 1..T
 
 
-def timer(device):
+def timer(device, cpu_time):
     """A function that times `count` calls of a step: seconds of one."""
+    clock = time.process_time if cpu_time else time.perf_counter
+
     def on_host(step, count):
-        start = time.perf_counter()
+        start = clock()
         for _ in range(count):
             step()
-        return (time.perf_counter() - start) / count
+        return (clock() - start) / count
 
     def on_gpu(step, count):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -52,16 +54,16 @@ def timer(device):
     return on_gpu if device.type == "cuda" else on_host
 
 
-def measure(steps, device, budget):
+def measure(steps, device, args):
     """Median milliseconds of each step function, run in turn: {name: ms}."""
-    seconds, taken = timer(device), {name: [] for name in steps}
+    seconds, taken = timer(device, args.cpu_time), {name: [] for name in steps}
     counts = {}
     for name, step in steps.items():  # warms up; a block of GPU steps takes some milliseconds
         step(), step()
         one = seconds(step, 2)
         counts[name] = max(1, min(200, round(0.02 / one))) if device.type == "cuda" else 1
     repeats, start = 0, time.perf_counter()
-    while repeats < 5 or (time.perf_counter() - start < budget and repeats < 200):
+    while repeats < 5 or (time.perf_counter() - start < args.seconds and repeats < 200):
         for name, step in steps.items():
             taken[name].append(seconds(step, counts[name]))
         repeats += 1
@@ -95,7 +97,7 @@ def compare(ours, theirs, x, weight, bound):
     return error
 
 
-def dense(name, device, budget):
+def dense(name, device, args):
     steps, batch, inputs, hidden = CASES[name]
     torch.manual_seed(1)
     theirs = nn.LSTM(inputs, hidden, device=device)
@@ -108,7 +110,7 @@ def dense(name, device, budget):
     error = compare(modules["hdetach 0"], theirs, x, weight, 1e-3)
     runs = {key: training_step(module, x, weight) for key, module in modules.items()}
     runs["torch"] = training_step(theirs, x, weight)
-    ms = measure(runs, device, budget)
+    ms = measure(runs, device, args)
     row = {"case": name, "T": steps, "B": batch, "I": inputs, "H": hidden, "error": error, "ms": ms,
            "torch_over_hdetach": {key: ms["torch"] / ms[key] for key in modules}}
     print(f"{name:8} T={steps} B={batch} I={inputs} H={hidden}: " + ", ".join(
@@ -117,11 +119,11 @@ def dense(name, device, budget):
     return row
 
 
-def packed(device, budget):
-    """Ragged sequences, packed and padded: both run the same number T of steps."""
+def packed(name, device, args):
+    """Packed against padded sequences of T steps: 'ragged' ones, or 'full' ones, all of length T."""
     steps, batch, inputs, hidden = PACKED
     torch.manual_seed(1)
-    lengths = torch.randint(1, steps + 1, (batch,))
+    lengths = torch.randint(1 if name == "ragged" else steps, steps + 1, (batch,))
     lengths[0] = steps
     x = torch.randn(steps, batch, inputs, device=device)
     ragged = pack_padded_sequence(x, lengths, enforce_sorted=False)
@@ -134,12 +136,13 @@ def packed(device, budget):
     ms = measure({"hdetach padded": training_step(ours, x, weight),
                   "hdetach packed": training_step(ours, ragged, rows),
                   "torch padded": training_step(theirs, x, weight),
-                  "torch packed": training_step(theirs, ragged, rows)}, device, budget)
+                  "torch packed": training_step(theirs, ragged, rows)}, device, args)
     ratio = {name: ms[f"{name} packed"] / ms[f"{name} padded"] for name in ("hdetach", "torch")}
-    print(f"packed   T={steps} B={batch} I={inputs} H={hidden}, {100 * lengths.float().mean() / steps:.0f}"
-          "% of the steps exist: " + ", ".join(f"{key} {value:.3g} ms" for key, value in ms.items())
+    share = 100 * lengths.float().mean() / steps
+    print(f"{name:8} T={steps} B={batch} I={inputs} H={hidden}, {share:.0f}% of the steps exist: "
+          + ", ".join(f"{key} {value:.3g} ms" for key, value in ms.items())
           + f"; packed / padded: hdetach {ratio['hdetach']:.2f}, torch {ratio['torch']:.2f}")
-    return {"case": "packed", "T": steps, "B": batch, "I": inputs, "H": hidden, "error": error,
+    return {"case": f"packed {name}", "T": steps, "B": batch, "I": inputs, "H": hidden, "error": error,
             "rows": ragged.data.size(0), "ms": ms, "packed_over_padded": ratio}
 
 
@@ -161,15 +164,18 @@ def main():
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--seconds", type=float, default=5.0, help="timing of each case")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--cpu-time", action="store_true",
+                        help="CPU time instead of wall time, for a busy machine and one thread")
     parser.add_argument("--json", metavar="FILE", help="also write the rows as one JSON line")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
     machine = torch.cuda.get_device_name() if device.type == "cuda" else cpu_name()
-    print(f"{machine}, {args.threads} threads, torch {torch.__version__}, commit {commit()}")
-    rows = [dense(name, device, args.seconds) for name in args.cases]
-    rows.append(packed(device, args.seconds))
-    record = {"device": device.type, "machine": machine, "threads": args.threads,
+    clock = "CPU time" if args.cpu_time else "wall time"
+    print(f"{machine}, {args.threads} threads, {clock}, torch {torch.__version__}, commit {commit()}")
+    rows = [dense(name, device, args) for name in args.cases]
+    rows += [packed(name, device, args) for name in ("ragged", "full")]
+    record = {"device": device.type, "machine": machine, "threads": args.threads, "clock": clock,
               "torch": torch.__version__, "hdetach": hdetach.__version__, "commit": commit(),
               "rows": rows}
     print(json.dumps(record))

@@ -83,14 +83,16 @@ def tensors(result):
     return [tensor for part in result for tensor in tensors(part)]
 
 
-def gradients(result, leaves):
-    """Of a loss that weighs every entry of the result differently."""
+def gradients(result, leaves, keep=True):
+    """Of a loss that weighs every entry of the result differently.
+
+    The graph is kept unless told: two LSTMs may share the part that packs their input.
+    """
     loss = 0
     for index, tensor in enumerate(tensors(result)):
         count = torch.arange(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
         loss = loss + (tensor.flatten() * torch.cos(count + index)).sum()
-    # The graph is kept: two LSTMs may share the part that packs their input.
-    return torch.autograd.grad(loss, leaves, retain_graph=True)
+    return torch.autograd.grad(loss, leaves, retain_graph=keep)
 
 
 def detach_loop(x, h, c, weights, h_scale=None, c_scale=None):
