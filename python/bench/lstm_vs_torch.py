@@ -120,7 +120,7 @@ def dense(name, device, args):
 
 
 def packed(name, device, args):
-    """Packed against padded sequences of T steps: 'ragged' ones, or 'full' ones, all of length T."""
+    """Packed against padded sequences of T steps: 'ragged' ones, or 'full' ones, all of T."""
     steps, batch, inputs, hidden = PACKED
     torch.manual_seed(1)
     lengths = torch.randint(1 if name == "ragged" else steps, steps + 1, (batch,))
@@ -142,13 +142,14 @@ def packed(name, device, args):
     print(f"{name:8} T={steps} B={batch} I={inputs} H={hidden}, {share:.0f}% of the steps exist: "
           + ", ".join(f"{key} {value:.3g} ms" for key, value in ms.items())
           + f"; packed / padded: hdetach {ratio['hdetach']:.2f}, torch {ratio['torch']:.2f}")
-    return {"case": f"packed {name}", "T": steps, "B": batch, "I": inputs, "H": hidden, "error": error,
-            "rows": ragged.data.size(0), "ms": ms, "packed_over_padded": ratio}
+    return {"case": f"packed {name}", "T": steps, "B": batch, "I": inputs, "H": hidden,
+            "error": error, "rows": ragged.data.size(0), "ms": ms, "packed_over_padded": ratio}
 
 
 def cpu_name():
     with open("/proc/cpuinfo") as file:
-        return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "?")
+        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return names[0] if names else "unknown CPU"
 
 
 def commit():
@@ -172,7 +173,8 @@ def main():
     device = torch.device(args.device)
     machine = torch.cuda.get_device_name() if device.type == "cuda" else cpu_name()
     clock = "CPU time" if args.cpu_time else "wall time"
-    print(f"{machine}, {args.threads} threads, {clock}, torch {torch.__version__}, commit {commit()}")
+    print(f"{machine}, {args.threads} threads, {clock}, torch {torch.__version__}, "
+          f"commit {commit()}")
     rows = [dense(name, device, args) for name in args.cases]
     rows += [packed(name, device, args) for name in ("ragged", "full")]
     record = {"device": device.type, "machine": machine, "threads": args.threads, "clock": clock,

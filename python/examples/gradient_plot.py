@@ -40,7 +40,8 @@ def picture(curves, width=640, height=360, left=60, bottom=40):
         return x, 20 + (height - 20 - bottom) * (high - value) / (high - low)
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-             'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
+             'font-family="sans-serif" font-size="12">'
+             '<rect width="100%" height="100%" fill="white"/>']
     for power in range(low, high + 1):
         (x, y), (end, _) = place(0, power), place(STEPS - 1, power)
         parts.append(f'<path d="M{x} {y:.1f}H{end}" stroke="#ddd"/>'

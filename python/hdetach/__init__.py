@@ -4,7 +4,7 @@
     lstm = hdetach.LSTM(10, 128, num_layers=2, detach=0.25)  # otherwise a torch.nn.LSTM
 
 `LSTM` and `LSTMCell` are modules; `lstm`, `lstm_cell` and `sample_scales` are the ops beneath them;
-`convert` swaps the LSTMs of a model, `restore` swaps them back, `export_onnx` writes a model as ONNX.
+`convert` swaps the LSTMs of a model, `restore` swaps them back, `export_onnx` writes ONNX.
 """
 from ._library import load as _load
 

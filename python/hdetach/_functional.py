@@ -22,8 +22,8 @@ def lstm(x: Tensor, h0: Tensor, c0: Tensor, w_ih: Tensor, w_hh: Tensor,
         w_ih, w_hh: [4H, I] and [4H, H], gates in torch.nn.LSTM's order (i, f, g, o).
         b_ih, b_hh: [4H] or None.
         h_scale, c_scale: [T], or [T, B] for each row of the batch, in [0, 1]; None means ones.
-        lengths: [B] int64, each in 1..T; None means T. Past a row's length h and c are zero and take
-            no gradient.
+        lengths: [B] int64, each in 1..T; None means T. Past a row's length h and c are zero and
+            take no gradient.
 
     Returns:
         (h, c), both [T, B, H]: every hidden and every cell state, both differentiable.

@@ -10,8 +10,6 @@ from ._policy import Scales, check_choice, check_detach, draw_keep, draw_keep_fr
 from ._steered import Steered
 from ._trace import traced_stack
 
-State = Tuple[Tensor, Tensor]  # (h, c), each [num_layers * num_directions, B, H]
-
 
 # Not a subclass of nn.LSTM but of its base: torch.compile breaks the graph at every nn.LSTM.
 class LSTM(Steered, nn.RNNBase):
@@ -39,11 +37,11 @@ class LSTM(Steered, nn.RNNBase):
           PackedSequence, sorted or not.
         - **hx**: (h_0, c_0), each [num_layers * num_directions, B, H], without B when unbatched.
           Default: zeros.
-        - **scales**: (h_scale, c_scale) instead of a draw, in eval mode too: two lists with an entry
-          for each layer and direction (layer * num_directions + direction), each [T] or [T, B] in
-          [0, 1], or None for ones; an empty list means ones. Scale t is that of the direction's t-th
-          step: the reverse direction starts at the end. Columns are in the order of the batch before
-          sorting.
+        - **scales**: (h_scale, c_scale) instead of a draw, in eval mode too: two lists with an
+          entry for each layer and direction (layer * num_directions + direction), each [T] or
+          [T, B] in [0, 1], or None for ones; an empty list means ones. Scale t is that of the
+          direction's t-th step: the reverse direction starts at the end. Columns are in the order
+          of the batch before sorting.
         - **return_cells**: also return the cell states. Not in TorchScript.
 
     Outputs: output, (h_n, c_n) as torch.nn.LSTM's, and with return_cells a third, ``cells``: a list
@@ -140,8 +138,9 @@ class LSTM(Steered, nn.RNNBase):
 
     @overload
     @torch._jit_internal._overload_method
-    def forward(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]] = None,  # noqa: F811
-                scales: Optional[Scales] = None, return_cells: bool = False
+    def forward(self, input: PackedSequence,  # noqa: F811
+                hx: Optional[Tuple[Tensor, Tensor]] = None, scales: Optional[Scales] = None,
+                return_cells: bool = False
                 ) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
         pass
 
@@ -226,13 +225,13 @@ class LSTM(Steered, nn.RNNBase):
             h_scale, c_scale = list(scales[0]), list(scales[1])
             for given in [len(h_scale), len(c_scale)]:
                 if given != 0 and given != entries:
-                    raise ValueError(f"scales has a list of {given} entries; it must have {entries} "
-                                     "(num_layers * num_directions), or none")
+                    raise ValueError(f"scales has a list of {given} entries; it must have "
+                                     f"{entries} (num_layers * num_directions), or none")
         if not torch.jit.is_scripting():
             if torch.jit.is_tracing():
                 return traced_stack(x, h0, c0, self._weights(), self.bias, self.num_layers,
-                                    self.dropout, self.training, self.bidirectional, h_scale, c_scale,
-                                    batch_sizes, sorted_indices, return_cells)
+                                    self.dropout, self.training, self.bidirectional, h_scale,
+                                    c_scale, batch_sizes, sorted_indices, return_cells)
         output, h_n, c_n, cells = torch.ops.hdetach.lstm_stack(
             x, h0, c0, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, h_scale, c_scale, batch_sizes, sorted_indices, return_cells)

@@ -20,7 +20,8 @@ class _WithoutScales(nn.LSTM):
 
 
 class _CellWithoutScales(nn.LSTMCell):
-    def forward(self, input: Any, hx: Any = None, scales: Any = None) -> Any:  # type: ignore[override]
+    def forward(self, input: Any, hx: Any = None,  # type: ignore[override]
+                scales: Any = None) -> Any:
         return super().forward(input, hx)
 
 

@@ -1,5 +1,5 @@
-"""The build backend of `pip install .` (PEP 517): builds libhdetach with CMake against the torch that
-is installed, and puts it into a wheel beside the Python files.
+"""The build backend of `pip install .` (PEP 517): builds libhdetach with CMake against the torch
+that is installed, and puts it into a wheel beside the Python files.
 
 HDETACH_LIBRARY=PATH packs that library instead of building one; CMAKE_ARGS is passed on to CMake.
 """
@@ -37,8 +37,8 @@ def installed_torch() -> dict:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if answer.returncode == 0:
             return json.loads(answer.stdout.splitlines()[-1])
-    raise RuntimeError(f"hdetach is built against the torch that is installed, and {sys.executable} "
-                       f"cannot import torch:\n{answer.stderr}")
+    raise RuntimeError("hdetach is built against the torch that is installed, and "
+                       f"{sys.executable} cannot import torch:\n{answer.stderr}")
 
 
 def build_library(torch: dict) -> Path:

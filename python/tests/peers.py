@@ -122,7 +122,7 @@ def detach_loop(x, h, c, weights, h_scale=None, c_scale=None):
 
 
 def loop_stack(module, x, hx, scales):
-    """`detach_loop` over the layers and directions of `module`: what forward returns, with cells."""
+    """`detach_loop` over the layers and directions of `module`: what forward returns, and cells."""
     directions = 2 if module.bidirectional else 1
     h_n, c_n, cells = [], [], []
     for layer in range(module.num_layers):

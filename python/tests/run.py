@@ -26,7 +26,8 @@ class Lines(unittest.TestResult):
 
     def line(self, mark, test, note=""):
         self.counts[mark] += 1
-        milliseconds = round(1e3 * (time.perf_counter() - getattr(self, "began", time.perf_counter())))
+        now = time.perf_counter()  # a class that is skipped as a whole never began
+        milliseconds = round(1e3 * (now - getattr(self, "began", now)))
         name = test.id() if hasattr(test, "id") else str(test)
         label = {"OK": "[       OK ]", "SKIPPED": "[  SKIPPED ]", "FAILED": "[  FAILED  ]"}[mark]
         print(f"{label} Python.{name}{note} ({milliseconds} ms)", flush=True)

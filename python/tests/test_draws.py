@@ -105,8 +105,8 @@ class Draws(TestCase):
         self.assertEqual((len(h_scale), c_scale, h_scale[0].shape), (4, [], (50,)))
         for scale in h_scale[1:]:
             self.assertSame(scale, h_scale[0])
-        h_scale, c_scale = hdetach.LSTM(4, 8, layers_policy="separate", path="cell", per_sample=True,
-                                        **both).draw_scales(50, 3)
+        apart = hdetach.LSTM(4, 8, layers_policy="separate", path="cell", per_sample=True, **both)
+        h_scale, c_scale = apart.draw_scales(50, 3)
         self.assertEqual((h_scale, len(c_scale), c_scale[0].shape), ([], 4, (50, 3)))
         self.assertFalse(torch.equal(c_scale[0], c_scale[1]))
         self.assertFalse(torch.equal(c_scale[0][:, 0], c_scale[0][:, 1]))

@@ -74,7 +74,8 @@ class Errors(TestCase):
 
     def test_policy(self):
         for make in (hdetach.LSTM, hdetach.LSTMCell):
-            self.raises(ValueError, r"detach is 1.5; it must be in \[0, 1\]", make, 5, 8, detach=1.5)
+            self.raises(ValueError, r"detach is 1.5; it must be in \[0, 1\]", make, 5, 8,
+                        detach=1.5)
             self.raises(ValueError, "detach is nan", make, 5, 8, detach=float("nan"))
             self.raises(ValueError, "path is 'both'; it must be 'hidden' or 'cell'", make, 5, 8,
                         path="both")
@@ -90,7 +91,8 @@ class Errors(TestCase):
                     hdetach.sample_scales, 4, detach=0.5, path="up")
 
     def test_torchs_own_checks(self):
-        self.raises(ValueError, "dropout should be a number in range", hdetach.LSTM, 5, 8, dropout=2)
+        self.raises(ValueError, "dropout should be a number in range", hdetach.LSTM, 5, 8,
+                    dropout=2)
         with self.assertWarnsRegex(UserWarning, "num_layers greater than 1"):
             hdetach.LSTM(5, 8, dropout=0.5)
 
@@ -100,14 +102,17 @@ class Errors(TestCase):
         self.raises(ValueError, "1D or 2D, got 3D", cell, x[None])
         self.raises(RuntimeError, "Expected 5, got 4", cell, x[:, :4])
         self.raises(RuntimeError, r"hidden\[0\] size \[3, 8\], got \[2, 8\]", cell, x, (h[:2], h))
-        self.raises(RuntimeError, r"hidden\[1\] size \[3, 8\], got \[3, 7\]", cell, x, (h, h[:, :7]))
+        self.raises(RuntimeError, r"hidden\[1\] size \[3, 8\], got \[3, 7\]", cell, x,
+                    (h, h[:, :7]))
         self.raises(RuntimeError, "one scale for the batch", cell, x, (h, h),
                     (torch.ones(1, 3, device=DEVICE), None))
 
     def test_conversion(self):
-        self.raises(TypeError, "takes a torch.nn.LSTM, not GRU", hdetach.LSTM.from_torch, nn.GRU(2, 3))
-        self.raises(TypeError, "takes a torch.nn.LSTMCell", hdetach.LSTMCell.from_torch, nn.LSTM(2, 3))
-        self.raises(ValueError, "proj_size is 2", hdetach.LSTM.from_torch, nn.LSTM(2, 3, proj_size=2))
+        take, take_cell = hdetach.LSTM.from_torch, hdetach.LSTMCell.from_torch
+        self.raises(TypeError, "takes a torch.nn.LSTM, not GRU", take, nn.GRU(2, 3))
+        self.raises(TypeError, "takes a torch.nn.LSTMCell", take_cell, nn.LSTM(2, 3))
+        self.raises(ValueError, "proj_size is 2", take, nn.LSTM(2, 3, proj_size=2))
         bound = parametrizations.orthogonal(nn.LSTM(3, 3), "weight_hh_l0")
-        self.raises(ValueError, "parametrized or pruned", hdetach.LSTM.from_torch, bound)
-        self.raises(TypeError, "ParametrizedLSTM is a subclass", hdetach.convert, nn.Sequential(bound))
+        self.raises(ValueError, "parametrized or pruned", take, bound)
+        self.raises(TypeError, "ParametrizedLSTM is a subclass", hdetach.convert,
+                    nn.Sequential(bound))

@@ -41,7 +41,8 @@ class Module(TestCase):
                          [name for name, _ in peer.named_parameters()])
 
     def test_repr(self):
-        self.assertEqual(repr(hdetach.LSTM(5, 8, 2, dropout=0.1)), repr(nn.LSTM(5, 8, 2, dropout=0.1)))
+        options = {"num_layers": 2, "bias": False, "batch_first": True}
+        self.assertEqual(repr(hdetach.LSTM(5, 8, **options)), repr(nn.LSTM(5, 8, **options)))
         self.assertEqual(repr(hdetach.LSTMCell(5, 8)), repr(nn.LSTMCell(5, 8)))
         self.assertEqual(repr(hdetach.LSTM(5, 8, detach=0.25, path="cell", mode="damp",
                                            layers_policy="separate", per_sample=True)),

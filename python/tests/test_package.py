@@ -66,8 +66,8 @@ class Package(TestCase):
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "libhdetach.so"
             library.with_suffix(".json").write_text('{"torch": "2.3.1+cu121"}')
-            with self.assertRaisesRegex(ImportError, r"built with torch 2\.3\.1.*this is torch 2\.4\.0"
-                                                     r".*pip install"):
+            told = r"built with torch 2\.3\.1.*this is torch 2\.4\.0.*pip install"
+            with self.assertRaisesRegex(ImportError, told):
                 _library.check(library, "2.4.0")
             _library.check(library, "2.3.0+cpu")
 
@@ -88,7 +88,8 @@ class Package(TestCase):
         with tempfile.TemporaryDirectory() as folder, \
                 mock.patch.dict(os.environ, HDETACH_LIBRARY=hdetach.library_path):
             wheel = Path(folder) / backend.build_wheel(folder)
-            self.assertRegex(wheel.name, rf"^hdetach-{hdetach.__version__}-py3-none-linux_\w+\.whl$")
+            self.assertRegex(wheel.name,
+                             rf"^hdetach-{hdetach.__version__}-py3-none-linux_\w+\.whl$")
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder)
                 record = archive.read(f"hdetach-{hdetach.__version__}.dist-info/RECORD").decode()
@@ -98,7 +99,8 @@ class Package(TestCase):
                 listed[name] = digest
                 if digest:
                     found = hashlib.sha256((Path(folder) / name).read_bytes()).digest()
-                    self.assertEqual(digest[7:], base64.urlsafe_b64encode(found).rstrip(b"=").decode())
+                    text = base64.urlsafe_b64encode(found).rstrip(b"=").decode()
+                    self.assertEqual(digest, f"sha256={text}")
             self.assertLessEqual({"hdetach/libhdetach.so", "hdetach/py.typed", "hdetach/_lstm.py",
                                   "hdetach/info.py"}, set(listed))
             told = python("-m", "hdetach.info", "--json", PYTHONPATH=folder, HDETACH_LIBRARY=None)
@@ -123,7 +125,8 @@ class Package(TestCase):
             self.assertIsNot(signature.return_annotation, inspect.Signature.empty, function)
             for name, parameter in signature.parameters.items():
                 if name not in ("self", "cls"):
-                    self.assertIsNot(parameter.annotation, inspect.Parameter.empty, (function, name))
+                    self.assertIsNot(parameter.annotation, inspect.Parameter.empty,
+                                     (function, name))
 
 
 class Examples(TestCase):

@@ -95,7 +95,7 @@ class GivenScales(TestCase):
                     got += [padded[:steps, b], h_n[:, b], c_n[:, b], cell[:steps, b]]
                     alone = loop_stack(module, row[:, None], [state[:, b:b + 1] for state in hx],
                                        [[s[:steps, b] for s in part] for part in scales])
-                    want += [alone[0][:, 0], alone[1][0][:, 0], alone[1][1][:, 0], alone[2][1][:, 0]]
+                    want += [part[:, 0] for part in (alone[0], *alone[1], alone[2][1])]
                 leaves = [*rows, *hx, *module.parameters()]
                 self.assertClose(got, want, "output")
                 self.assertClose(gradients(got, leaves), gradients(want, leaves), "gradient")

@@ -62,7 +62,8 @@ def packed_input():
 
 class Script(TestCase):
     def test_dense_and_packed(self):
-        for options in ({}, {"num_layers": 2, "bidirectional": True, "bias": False}, {"detach": 0.5}):
+        for options in ({}, {"detach": 0.5},
+                        {"num_layers": 2, "bidirectional": True, "bias": False}):
             with self.subTest(**options):
                 model = Both(**options)
                 x, packed = leaf(4, 2, 5), packed_input()

@@ -139,7 +139,8 @@ class Onnx(TestCase):
                                                    providers=["CPUExecutionProvider"])
             got = session.run(None, {session.get_inputs()[0].name: x.cpu().numpy()})
             want = model.eval()(x)
-            self.assertClose([torch.from_numpy(part) for part in got], [part.cpu() for part in want])
+            self.assertClose([torch.from_numpy(part) for part in got],
+                             [part.cpu() for part in want])
 
 
 @unittest.skipUnless(DEVICE.type == "cuda", "not on a GPU (HDETACH_TEST_DEVICE=cuda)")
