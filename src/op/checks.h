@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hdetach/lstm.h"
+#include "kernels/kernel.h"
 
 namespace hdetach {
 
@@ -17,8 +18,19 @@ struct LstmInputs {
   int64_t hidden() const { return h0.size(1); }
 };
 
-// Throws c10::Error naming the argument and its value; copies what is not contiguous. The values of
-// scales and lengths are checked where they are on the CPU.
+inline LstmShape shape_of(const LstmInputs& in) {
+  return {in.steps(), in.batch(), in.input(), in.hidden()};
+}
+
+// Types, devices and shapes. Throws c10::Error naming the argument and its value. Needs no numbers:
+// sizes may be symbols.
+void check_shapes(const LstmInputs& in);
+
+// Copies what is not contiguous.
+void make_contiguous(LstmInputs& in);
+
+// check_shapes, and copies what is not contiguous. The values of scales and lengths are checked
+// where they can be read at no cost: on the CPU, outside of a trace.
 LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
                       const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
                       const OptionalTensor& b_hh, const OptionalTensor& h_scale,

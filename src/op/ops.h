@@ -4,7 +4,9 @@
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/Optional.h>
+#include <c10/util/string_view.h>
 
+#include <array>
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -24,6 +26,39 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_impl(
     const at::Tensor& x, const at::Tensor& h, const at::Tensor& c, const at::Tensor& w_ih,
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale);
+
+// One call of a kernel on float32 tensors. `kernel` is a name of the table; the caller who gives
+// one has checked the values of scales and lengths. Empty: the kernel is chosen here, everything
+// checked, which is what a traced graph does. gates: undefined unless kept for a backward pass.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_forward_kernel(  // -> h, c, gates [T,B,4,H]
+    const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
+    const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
+    const OptionalTensor& lengths, bool keep_gates, c10::string_view kernel);
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_forward_meta(
+    const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
+    const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
+    const OptionalTensor& lengths, bool keep_gates, c10::string_view kernel);
+
+// Gradients of x, h0, c0, w_ih, w_hh, b_ih, b_hh; undefined where not wanted.
+using Wanted = std::array<bool, 7>;
+using LstmGradients =
+    std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+LstmGradients lstm_backward_kernel(const OptionalTensor& dh, const OptionalTensor& dc,
+                                   const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                                   const at::Tensor& w_ih, const at::Tensor& w_hh,
+                                   const OptionalTensor& b_ih, const OptionalTensor& b_hh,
+                                   const OptionalTensor& h_scale, const OptionalTensor& c_scale,
+                                   const OptionalTensor& lengths, const at::Tensor& h,
+                                   const at::Tensor& c, const at::Tensor& gates, Wanted wanted,
+                                   c10::string_view kernel);
+LstmGradients lstm_backward_meta(const OptionalTensor& dh, const OptionalTensor& dc,
+                                 const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                                 const at::Tensor& w_ih, const at::Tensor& w_hh,
+                                 const OptionalTensor& b_ih, const OptionalTensor& b_hh,
+                                 const OptionalTensor& h_scale, const OptionalTensor& c_scale,
+                                 const OptionalTensor& lengths, const at::Tensor& h,
+                                 const at::Tensor& c, const at::Tensor& gates, Wanted wanted,
+                                 c10::string_view kernel);
 
 // run_stack for Python and TorchScript. Without batch_sizes the input is [T,B,I], with them [N,I].
 // The lists of scales are empty (ones) or hold an entry for each layer and direction.
