@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from ._checks import check_sizes
-from ._policy import CellScales, check_detach, draw_keep, draw_keep_from
-from ._steered import Steered
+from ._policy import CellScales, check_detach
+from ._steered import Steered, share_parameters
 
 
 class LSTMCell(Steered, nn.LSTMCell):
@@ -59,12 +59,8 @@ class LSTMCell(Steered, nn.LSTMCell):
             shape.append(batch)
         if self.detach_mode == "damp":
             scale = torch.full([], 1.0 - self.detach, dtype=torch.float32, device=where)
-        elif torch.jit.is_scripting():
-            scale = draw_keep(shape, self.detach, where)
-        elif self.generator is None:
-            scale = draw_keep(shape, self.detach, where)
         else:
-            scale = draw_keep_from(self.generator, shape, self.detach, where)
+            scale = self._draw_keep(shape, where)
         if self.path == "hidden":
             return scale, None
         return None, scale
@@ -94,10 +90,5 @@ class LSTMCell(Steered, nn.LSTMCell):
 def _share(module: nn.LSTMCell, cls: Any, **policy: Any) -> Any:
     """A `cls` with the options and the very parameters of `module`."""
     names = ["weight_ih", "weight_hh"] + (["bias_ih", "bias_hh"] if module.bias else [])
-    if [name for name, _ in module.named_parameters()] != names:
-        raise ValueError(f"the parameters of this {type(module).__name__} are not plain ones "
-                         "(parametrized or pruned?); remove that first")
     made = cls(module.input_size, module.hidden_size, bias=module.bias, device="meta", **policy)
-    for name in names:
-        setattr(made, name, getattr(module, name))
-    return made.train(module.training)
+    return share_parameters(module, made, names)

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from ._checks import check_sizes, check_types
-from ._policy import Scales, check_choice, check_detach, draw_keep, draw_keep_from
-from ._steered import Steered
+from ._policy import Scales, check_choice, check_detach
+from ._steered import Steered, share_parameters
 from ._trace import traced_stack
 
 
@@ -113,12 +113,8 @@ class LSTM(Steered, nn.RNNBase):
         shape = [draws, steps, batch] if self.per_sample else [draws, steps]
         if self.detach_mode == "damp":
             scale = torch.full([1, steps], 1.0 - self.detach, dtype=torch.float32, device=where)
-        elif torch.jit.is_scripting():
-            scale = draw_keep(shape, self.detach, where)
-        elif self.generator is None:
-            scale = draw_keep(shape, self.detach, where)
         else:
-            scale = draw_keep_from(self.generator, shape, self.detach, where)
+            scale = self._draw_keep(shape, where)
         drawn = scale.unbind(0)
         for entry in range(entries):
             # A joint draw is one tensor, which the op moves and converts once.
@@ -251,13 +247,8 @@ def _packed_like(packed: PackedSequence, data: Tensor) -> PackedSequence:
 def _share(module: nn.RNNBase, cls: Any, **policy: Any) -> Any:
     """A `cls` with the options and the very parameters of `module`."""
     names = [name for layer in module._all_weights for name in layer]
-    if [name for name, _ in module.named_parameters()] != names:
-        raise ValueError(f"the parameters of this {type(module).__name__} are not plain ones "
-                         "(parametrized or pruned?); remove that first")
     made = cls(module.input_size, module.hidden_size, num_layers=module.num_layers,
                bias=module.bias, batch_first=module.batch_first, dropout=module.dropout,
                bidirectional=module.bidirectional, proj_size=module.proj_size,
                device="meta", **policy)  # on meta nothing is allocated or drawn
-    for name in names:
-        setattr(made, name, getattr(module, name))
-    return made.train(module.training)
+    return share_parameters(module, made, names)

@@ -1,9 +1,20 @@
 """What LSTM and LSTMCell share: the policy's attributes, its repr, and a generator that pickles."""
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import torch
+from torch import Tensor, nn
 
-from ._policy import check_choice, check_detach
+from ._policy import check_choice, check_detach, draw_keep, draw_keep_from
+
+
+def share_parameters(module: nn.Module, made: Any, names: List[str]) -> Any:
+    """Gives `made` the very parameters of `module`, which are `names`, and its mode."""
+    if [name for name, _ in module.named_parameters()] != names:
+        raise ValueError(f"the parameters of this {type(module).__name__} are not plain ones "
+                         "(parametrized or pruned?); remove that first")
+    for name in names:
+        setattr(made, name, getattr(module, name))
+    return made.train(module.training)
 
 
 class Steered:
@@ -26,6 +37,15 @@ class Steered:
         self.detach_mode = check_choice("mode", mode)
         self.per_sample = bool(per_sample)
         self.generator = generator
+
+    def _draw_keep(self, shape: List[int], device: torch.device) -> Tensor:
+        """0 where a step is blocked, else 1; from this module's generator."""
+        if torch.jit.is_scripting():
+            return draw_keep(shape, self.detach, device)
+        elif self.generator is None:
+            return draw_keep(shape, self.detach, device)
+        else:
+            return draw_keep_from(self.generator, shape, self.detach, device)
 
     def _policy_repr(self) -> str:
         """The policy as extra_repr() shows it; empty for a policy that steers nothing."""

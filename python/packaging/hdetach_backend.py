@@ -51,7 +51,7 @@ def build_library(torch: dict) -> Path:
     folder = ROOT / "build" / f"pip-torch-{torch['version']}"
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release",
                  "-DHDETACH_BUILD_PROGRAM=OFF", "-DCMAKE_UNITY_BUILD=ON",
-                 "-DCMAKE_UNITY_BUILD_BATCH_SIZE=4"]
+                 "-DCMAKE_UNITY_BUILD_BATCH_SIZE=8"]
     if shutil.which("ninja"):
         configure += ["-G", "Ninja"]
     if Path(torch["cmake"]).is_dir():  # Debian's torch has its CMake files where CMake looks anyway

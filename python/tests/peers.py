@@ -61,14 +61,16 @@ def pair(detach=0.0, dtype=torch.float32, **options):
 
 
 def make_input(kind, steps, batch, size, dtype=torch.float32, batch_first=False):
-    """(input, leaves): 'batched', 'unbatched', 'packed' (sorted) or 'unsorted' (packed)."""
+    """(input, leaves): 'batched', 'unbatched', or packed: 'packed' (sorted), 'unsorted', or 'full'
+    (unsorted, and every sequence has all steps)."""
     if kind == "batched":
         x = leaf(*((batch, steps) if batch_first else (steps, batch)), size, dtype=dtype)
         return x, [x]
     if kind == "unbatched":
         x = leaf(steps, size, dtype=dtype)
         return x, [x]
-    lengths = [steps] + torch.randint(1, steps + 1, (batch - 1,)).tolist()
+    least = steps if kind == "full" else 1
+    lengths = [steps] + torch.randint(least, steps + 1, (batch - 1,)).tolist()
     lengths = sorted(lengths, reverse=True) if kind == "packed" else lengths[::-1]
     leaves = [leaf(length, size, dtype=dtype) for length in lengths]
     return pack_sequence(leaves, enforce_sorted=kind == "packed"), leaves

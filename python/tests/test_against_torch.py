@@ -61,6 +61,12 @@ class AgainstTorch(TestCase):
     def test_unsorted_float64(self):
         self.grid(torch.float64, "unsorted")
 
+    def test_full_float32(self):
+        self.grid(torch.float32, "full")
+
+    def test_full_float64(self):
+        self.grid(torch.float64, "full")
+
     def test_longer_and_wider(self):
         for sizes in ((40, 17, 33, 64), (25, 3, 1, 130), (7, 40, 12, 16)):
             for kind in ("batched", "unsorted"):

@@ -79,7 +79,7 @@ class GivenScales(TestCase):
 
     def test_packed_with_scales_for_each_row(self):
         """A packed batch against its sequences one by one, each with its own column of scales."""
-        for kind, both_ways in itertools.product(("packed", "unsorted"), (False, True)):
+        for kind, both_ways in itertools.product(("packed", "unsorted", "full"), (False, True)):
             with self.subTest(kind=kind, both_ways=both_ways):
                 module = hdetach.LSTM(INPUTS, HIDDEN, 2, bidirectional=both_ways, device=DEVICE)
                 entries = 4 if both_ways else 2

@@ -1,6 +1,7 @@
 """What PyTorch 2, onnxruntime and a GPU add. Each test says what it lacks where it cannot run."""
 import importlib.util
 import io
+import itertools
 import unittest
 import warnings
 
@@ -8,7 +9,7 @@ import torch
 from torch import nn
 
 import hdetach
-from peers import DEVICE, TestCase, gradients, leaf
+from peers import DEVICE, TestCase, gradients, leaf, make_input, tensors
 
 
 def has(name):
@@ -145,17 +146,25 @@ class Onnx(TestCase):
 
 @unittest.skipUnless(DEVICE.type == "cuda", "not on a GPU (HDETACH_TEST_DEVICE=cuda)")
 class Cuda(TestCase):
-    def test_draws_do_not_wait(self):
+    def test_steps_do_not_wait(self):
         """A training step queues work and never waits for the GPU, wherever it draws."""
-        x = leaf(20, 3, 5)
-        for generator in (None, torch.Generator(), torch.Generator("cuda")):
-            module = hdetach.LSTM(5, 8, 2, detach=0.5, per_sample=True, device=DEVICE,
-                                  generator=generator)
-            module(x)[0].sum().backward()
+        inputs = [leaf(20, 3, 5)]
+        for kind in ("packed", "unsorted", "full"):
+            inputs.append(make_input(kind, 20, 3, 5)[0])
+        for x, generator in itertools.product(
+                inputs, (None, torch.Generator(), torch.Generator("cuda"))):
+            module = hdetach.LSTM(5, 8, 2, bidirectional=True, detach=0.5, per_sample=True,
+                                  device=DEVICE, generator=generator)
+
+            def step():
+                output = tensors(module(x)[0])[0]
+                output.sum().backward(inputs=list(module.parameters()))
+
+            step()
             torch.cuda.synchronize()
             torch.cuda.set_sync_debug_mode("error")
             try:
-                module(x)[0].sum().backward()
+                step()
             finally:
                 torch.cuda.set_sync_debug_mode("default")
 

@@ -96,9 +96,7 @@ at::Tensor lengths_of_call(const at::Tensor& lengths, const at::Tensor& x) {
   return out.to(x.device());
 }
 
-}  // namespace
-
-void check_shapes(const LstmInputs& in) {
+void check_arguments(const LstmInputs& in) {
   const at::Tensor &x = in.x, &h0 = in.h0;
   TORCH_CHECK(x.defined(), "[lstm] x is undefined; it must be [T,B,I].");
   TORCH_CHECK(x.dim() == 3, "[lstm] x has shape ", sizes_of(x), "; it must be [T,B,I].");
@@ -141,17 +139,12 @@ void check_shapes(const LstmInputs& in) {
   check_lengths(in.lengths, x);
 }
 
-void make_contiguous(LstmInputs& in) {
-  for (at::Tensor* t : {&in.x, &in.h0, &in.c0, &in.w_ih, &in.w_hh, &in.b_ih, &in.b_hh, &in.h_scale,
-                        &in.c_scale, &in.lengths}) {
-    if (t->defined() && !t->is_contiguous()) *t = t->contiguous();
-  }
-}
+}  // namespace
 
-LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
-                      const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
-                      const OptionalTensor& b_hh, const OptionalTensor& h_scale,
-                      const OptionalTensor& c_scale, const OptionalTensor& lengths) {
+LstmInputs check_shapes(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                        const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
+                        const OptionalTensor& b_hh, const OptionalTensor& h_scale,
+                        const OptionalTensor& c_scale, const OptionalTensor& lengths) {
   const auto given = [](const OptionalTensor& t) { return t.has_value() ? *t : at::Tensor(); };
   LstmInputs in{x,
                 h0,
@@ -163,8 +156,19 @@ LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tenso
                 given(h_scale),
                 given(c_scale),
                 given(lengths)};
-  check_shapes(in);
-  make_contiguous(in);
+  check_arguments(in);
+  for (at::Tensor* t : {&in.x, &in.h0, &in.c0, &in.w_ih, &in.w_hh, &in.b_ih, &in.b_hh, &in.h_scale,
+                        &in.c_scale, &in.lengths}) {
+    if (t->defined() && !t->is_contiguous()) *t = t->contiguous();
+  }
+  return in;
+}
+
+LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                      const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
+                      const OptionalTensor& b_hh, const OptionalTensor& h_scale,
+                      const OptionalTensor& c_scale, const OptionalTensor& lengths) {
+  LstmInputs in = check_shapes(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
   in.h_scale = scale_of_call("h_scale", in.h_scale, x);
   in.c_scale = scale_of_call("c_scale", in.c_scale, x);
   in.lengths = lengths_of_call(in.lengths, x);

@@ -23,17 +23,14 @@ inline LstmShape shape_of(const LstmInputs& in) {
 }
 
 // Types, devices and shapes. Throws c10::Error naming the argument and its value. Needs no numbers:
-// sizes may be symbols.
-void check_shapes(const LstmInputs& in);
+// sizes may be symbols. Copies what is not contiguous.
+LstmInputs check_shapes(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                        const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
+                        const OptionalTensor& b_hh, const OptionalTensor& h_scale,
+                        const OptionalTensor& c_scale, const OptionalTensor& lengths);
 
-// Copies what is not contiguous.
-void make_contiguous(LstmInputs& in);
-
-// check_shapes, and copies what is not contiguous. The values of scales and lengths are checked
-// where they can be read at no cost: on the CPU, outside of a trace.
-LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
-                      const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
-                      const OptionalTensor& b_hh, const OptionalTensor& h_scale,
-                      const OptionalTensor& c_scale, const OptionalTensor& lengths);
+// check_shapes, and the values of scales and lengths where they can be read at no cost: on the CPU,
+// outside of a trace.
+decltype(check_shapes) check_lstm;
 
 }  // namespace hdetach

@@ -69,23 +69,8 @@ LstmInputs inputs_of_call(const Tensor& x, const Tensor& h0, const Tensor& c0, c
                           c10::string_view kernel) {
   TORCH_CHECK(x.scalar_type() == at::kFloat, "[lstm] x is ", x.scalar_type(),
               "; the kernels take float32. hdetach::lstm takes float64 as well.");
-  if (kernel.empty()) {
-    return check_lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
-  }
-  const auto given = [](const OptionalTensor& t) { return t ? *t : Tensor(); };
-  LstmInputs in{x,
-                h0,
-                c0,
-                w_ih,
-                w_hh,
-                given(b_ih),
-                given(b_hh),
-                given(h_scale),
-                given(c_scale),
-                given(lengths)};
-  check_shapes(in);
-  make_contiguous(in);
-  return in;
+  return (kernel.empty() ? check_lstm : check_shapes)(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale,
+                                                      c_scale, lengths);
 }
 
 const Kernel& kernel_named(c10::string_view name, const LstmInputs& in) {

@@ -24,10 +24,6 @@ c10::TypedOperatorHandle<Signature> find_op(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-OptionalTensor optional(const at::Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : OptionalTensor();
-}
-
 // Through the dispatcher, so that a trace records these two and looks no deeper.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> call_forward(const LstmInputs& in, bool keep_gates,
                                                             const std::string& kernel) {

@@ -17,6 +17,10 @@ namespace hdetach {
 
 using OptionalTensorList = c10::List<c10::optional<at::Tensor>>;
 
+inline OptionalTensor optional(const at::Tensor& tensor) {
+  return tensor.defined() ? OptionalTensor(tensor) : OptionalTensor();
+}
+
 // hdetach::lstm and hdetach::lstm_cell behind the dispatcher.
 std::tuple<at::Tensor, at::Tensor> lstm_impl(
     const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
@@ -34,10 +38,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_forward_kernel(  // -> h, c,
     const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& lengths, bool keep_gates, c10::string_view kernel);
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_forward_meta(
-    const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
-    const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
-    const OptionalTensor& lengths, bool keep_gates, c10::string_view kernel);
+decltype(lstm_forward_kernel) lstm_forward_meta;
 
 // Gradients of x, h0, c0, w_ih, w_hh, b_ih, b_hh; undefined where not wanted.
 using Wanted = std::array<bool, 7>;
@@ -51,14 +52,7 @@ LstmGradients lstm_backward_kernel(const OptionalTensor& dh, const OptionalTenso
                                    const OptionalTensor& lengths, const at::Tensor& h,
                                    const at::Tensor& c, const at::Tensor& gates, Wanted wanted,
                                    c10::string_view kernel);
-LstmGradients lstm_backward_meta(const OptionalTensor& dh, const OptionalTensor& dc,
-                                 const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
-                                 const at::Tensor& w_ih, const at::Tensor& w_hh,
-                                 const OptionalTensor& b_ih, const OptionalTensor& b_hh,
-                                 const OptionalTensor& h_scale, const OptionalTensor& c_scale,
-                                 const OptionalTensor& lengths, const at::Tensor& h,
-                                 const at::Tensor& c, const at::Tensor& gates, Wanted wanted,
-                                 c10::string_view kernel);
+decltype(lstm_backward_kernel) lstm_backward_meta;
 
 // run_stack for Python and TorchScript. Without batch_sizes the input is [T,B,I], with them [N,I].
 // The lists of scales are empty (ones) or hold an entry for each layer and direction.

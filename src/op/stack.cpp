@@ -2,7 +2,6 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
@@ -12,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "op/host_memory.h"
 #include "op/ops.h"
 #include "op/sizes.h"
 
@@ -74,10 +74,6 @@ void place(std::vector<Tensor>& scales, const Tensor& x, const Tensor& sorted_in
   }
 }
 
-OptionalTensor optional(const Tensor& tensor) {
-  return tensor.defined() ? OptionalTensor(tensor) : OptionalTensor();
-}
-
 OptionalTensor entry(const std::vector<Tensor>& scales, size_t index) {
   return scales.empty() ? OptionalTensor() : optional(scales[index]);
 }
@@ -106,7 +102,7 @@ void check_stack(const Tensor& input, const Tensor& h0, const Tensor& c0, at::Te
   for (size_t i = 0; i < weights.size(); ++i) check_like("weights", i, weights[i]);
   TORCH_CHECK(weights[1].dim() == 2, "[lstm_stack] weights[1] has shape ", sizes_of(weights[1]),
               "; it must be w_hh of the first layer, [4H,H].");
-  const Size batch = layout.lengths.defined() ? Size(layout.batch) : size_of(input, 1);
+  const Size batch = layout.is_packed() ? Size(layout.batch) : size_of(input, 1);
   const Size want[] = {states, batch, size_of(weights[1], 1)};
   const auto check_state = [&](const char* name, const Tensor& state) {
     check_like(name, -1, state);
@@ -159,38 +155,45 @@ StackLayout StackLayout::packed(const Tensor& data, const Tensor& batch_sizes,
   TORCH_CHECK(stored == total, "[LSTM] packed_input has ", total, " rows of data but its ",
               "batch_sizes sum to ", stored, ".");
 
-  layout.lengths = at::empty({batch}, at::kLong);
-  Tensor forward = at::empty({total}, at::kLong), reverse = at::empty({total}, at::kLong);
-  Tensor last = at::empty({batch}, at::kLong);
-  int64_t* length = layout.lengths.data_ptr<int64_t>();
+  if (stored == steps * batch) return layout;  // [T,B,F], written as [T*B,F]
+
+  // All numbers in one copy, which nobody waits for.
+  const int64_t directions = bidirectional ? 2 : 1;
+  const Tensor numbers = host_memory({directions * total + 2 * batch}, at::kLong, data.device());
+  int64_t* length = numbers.data_ptr<int64_t>();
+  int64_t* last = length + batch;
+  int64_t* row = last + batch;
   for (int64_t t = 0; t < steps; ++t) std::fill(length, length + sizes[t], t + 1);
-  int64_t* forward_row = forward.data_ptr<int64_t>();
-  int64_t* reverse_row = reverse.data_ptr<int64_t>();
-  for (int64_t t = 0; t < steps; ++t) {
-    for (int64_t b = 0; b < sizes[t]; ++b) {
-      *forward_row++ = t * batch + b;
-      *reverse_row++ = (length[b] - 1 - t) * batch + b;
+  for (int64_t b = 0; b < batch; ++b) last[b] = (length[b] - 1) * batch + b;
+  for (int64_t direction = 0; direction < directions; ++direction) {
+    for (int64_t t = 0; t < steps; ++t) {
+      for (int64_t b = 0; b < sizes[t]; ++b) {
+        *row++ = (direction == 1 ? length[b] - 1 - t : t) * batch + b;
+      }
     }
   }
-  for (int64_t b = 0; b < batch; ++b) last.data_ptr<int64_t>()[b] = (length[b] - 1) * batch + b;
-
-  const auto device = data.device();
-  layout.position[0] = forward.to(device);
-  if (bidirectional) layout.position[1] = reverse.to(device);
-  layout.last = last.to(device);
+  const Tensor there = numbers.to(data.device(), at::kLong, /*non_blocking=*/true);
+  layout.lengths = there.narrow(0, 0, batch);
+  layout.last = there.narrow(0, batch, batch);
+  for (int64_t direction = 0; direction < directions; ++direction) {
+    layout.position[direction] = there.narrow(0, 2 * batch + direction * total, total);
+  }
   return layout;
 }
 
 Tensor StackLayout::to_steps(const Tensor& data, bool reverse) const {
+  const auto padded = [&](const Tensor& rows) { return rows.view({steps, batch, rows.size(1)}); };
   if (lengths.defined()) {
-    return ScatterRows::apply(data, position[reverse], steps * batch).view({steps, batch, -1});
+    return padded(ScatterRows::apply(data, position[reverse], steps * batch));
   }
-  return reverse ? data.flip(0) : data;
+  const Tensor dense = is_packed() ? padded(data) : data;
+  return reverse ? dense.flip(0) : dense;
 }
 
 Tensor StackLayout::from_steps(const Tensor& states, bool reverse) const {
   if (lengths.defined()) return GatherRows::apply(states.flatten(0, 1), position[reverse]);
-  return reverse ? states.flip(0) : states;
+  const Tensor dense = reverse ? states.flip(0) : states;
+  return is_packed() ? dense.flatten(0, 1) : dense;
 }
 
 Tensor StackLayout::final_state(const Tensor& states) const {

@@ -13,9 +13,9 @@ namespace hdetach {
 // Where the steps of a batch lie: dense [T,B,F], or packed [N,F] as in a PackedSequence, where only
 // the N steps that exist are stored. hdetach::lstm sees [T,B,F] in the order of processing.
 struct StackLayout {
-  int64_t steps = 0;            // packed, as is all below
+  int64_t steps = 0;            // packed, as is all below; 0 means dense
   int64_t batch = 0;            //
-  at::Tensor lengths;           // [B] int64 on the CPU; undefined means dense
+  at::Tensor lengths;           // [B] on the data's device; undefined where all are T
   at::Tensor position[2] = {};  // [N], where each packed row stands in [T*B], forward and reverse
   at::Tensor last;              // [B], where each sequence's last step stands in [T*B]
   at::Tensor sorted_indices;    // [B] or undefined: the columns of scales come unsorted
@@ -23,6 +23,7 @@ struct StackLayout {
   static StackLayout packed(const at::Tensor& data, const at::Tensor& batch_sizes,
                             const at::Tensor& sorted_indices, bool bidirectional);
 
+  bool is_packed() const { return steps > 0; }
   at::Tensor to_steps(const at::Tensor& data, bool reverse) const;
   at::Tensor from_steps(const at::Tensor& states, bool reverse) const;
   at::Tensor final_state(const at::Tensor& states) const;
