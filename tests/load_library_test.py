@@ -24,7 +24,7 @@ SCHEMAS = {
         "(Tensor h, Tensor c)"),
     "lstm_stack": (
         "Tensor input, Tensor h0, Tensor c0, Tensor[] weights, bool has_biases, int num_layers, "
-        "float dropout, bool train, bool bidirectional, Tensor?[] h_scale, Tensor?[] c_scale, "
+        "float dropout, bool train, bool bidirectional, Tensor[] h_scale, Tensor[] c_scale, "
         "Tensor? batch_sizes=None, Tensor? sorted_indices=None, bool return_cells=False",
         "(Tensor output, Tensor h_n, Tensor c_n, Tensor[] cells)"),
     "lstm_forward": (
@@ -158,10 +158,9 @@ def check_stack():
     torch.testing.assert_close(output, want.data, rtol=1e-5, atol=1e-6)
     assert cells == []
 
-    # torch.jit.trace cannot record a list of optional tensors; it sees the layers instead.
     peer.requires_grad_(False)
-    traced = torch.jit.trace(lambda x: stack(peer, x, h0, c0, [None, torch.zeros(4)] * 2)[0], x)
-    assert str(traced.graph).count("hdetach::lstm(") == 4
+    traced = torch.jit.trace(lambda x: stack(peer, x, h0, c0, [torch.zeros(4)] * 4)[0], x)
+    assert str(traced.graph).count("hdetach::lstm_stack(") == 1
     assert torch.equal(traced(2 * x), stack(peer, 2 * x, h0, c0)[0])
 
 
@@ -175,7 +174,7 @@ def check_tracing():
 
     def step(x, h0, scale, *weights):
         output, _, c_n, _ = torch.ops.hdetach.lstm_stack(
-            x, h0, h0, list(weights), True, 2, 0.0, True, False, [scale, None], [])
+            x, h0, h0, list(weights), True, 2, 0.0, True, False, [scale] * 2, [])
         return (output,) + torch.autograd.grad(output.square().sum() + c_n.sum(), weights)
 
     args = (x, h0, scale, *peer._flat_weights)

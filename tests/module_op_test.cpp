@@ -31,7 +31,7 @@ struct Call {
   bool has_biases = true;
   int64_t num_layers = 1;
   bool bidirectional = false;
-  OptionalTensorList h_scale, c_scale;
+  Tensors h_scale, c_scale;
   OptionalTensor batch_sizes, sorted_indices;
   double dropout = 0.0;
 
@@ -166,8 +166,8 @@ TEST(ModuleOp, DrawsWhatTheModuleDraws) {
     const auto packed = pack_padded_sequence(input, lengths, false, false);
     const Result got = differentiate(module, input, {}, [&] {
       Call call = call_of(module, packed.data(), zeros);
-      for (const Tensor& t : h_scale) call.h_scale.push_back(t);
-      for (const Tensor& t : c_scale) call.c_scale.push_back(t);
+      call.h_scale = h_scale;
+      call.c_scale = c_scale;
       call.batch_sizes = packed.batch_sizes();
       call.sorted_indices = packed.sorted_indices();
       const auto [output, h_n, c_n, cells] = call();
@@ -238,10 +238,10 @@ TEST(ModuleOp, NamesWhatIsWrong) {
   says("[lstm_stack] input has shape [6, 3, 4]; it must be [N,I], as batch_sizes are given.",
        [](Call& c) { c.batch_sizes = at::ones({kSteps}, at::kLong); });
   says("[lstm_stack] h_scale has 1 entries but there are 2 layers and directions;",
-       [](Call& c) { c.h_scale = OptionalTensorList({at::ones({kSteps})}); });
+       [](Call& c) { c.h_scale = {at::ones({kSteps})}; });
   says("[lstm_stack] dropout is 1.5;", [](Call& c) { c.dropout = 1.5; });
   says("[lstm] c_scale has 5 entries but x has T=6 steps.", [](Call& c) {
-    c.c_scale = OptionalTensorList({c10::nullopt, at::ones({5})});
+    c.c_scale = {at::ones({kSteps}), at::ones({5})};
   });
 }
 
@@ -255,7 +255,7 @@ TEST(ModuleOp, MetaTensorsGiveShapes) {
   Call call = call_of(module, bare(leaf({kSteps, kBatch, kInput}, 0.9)), {bare(h0), bare(c0)});
   for (Tensor& t : call.weights) t = bare(t);
   const Tensor scale = at::empty({kSteps}, at::device(at::kMeta));
-  call.h_scale = OptionalTensorList({scale, c10::nullopt});
+  call.h_scale = {scale, scale};
   const auto [output, h_n, c_n, cells] = call();
   EXPECT_TRUE(output.is_meta());
   EXPECT_EQ(output.sizes(), (std::vector<int64_t>{kSteps, kBatch, kHidden}));

@@ -8,7 +8,6 @@ from torch.nn.utils.rnn import PackedSequence
 from ._checks import check_sizes, check_types
 from ._policy import Scales, check_choice, check_detach
 from ._steered import Steered, share_parameters
-from ._trace import traced_stack
 
 
 # Not a subclass of nn.LSTM but of its base: torch.compile breaks the graph at every nn.LSTM.
@@ -223,14 +222,10 @@ class LSTM(Steered, nn.RNNBase):
                 if given != 0 and given != entries:
                     raise ValueError(f"scales has a list of {given} entries; it must have "
                                      f"{entries} (num_layers * num_directions), or none")
-        if not torch.jit.is_scripting():
-            if torch.jit.is_tracing():
-                return traced_stack(x, h0, c0, self._weights(), self.bias, self.num_layers,
-                                    self.dropout, self.training, self.bidirectional, h_scale,
-                                    c_scale, batch_sizes, sorted_indices, return_cells)
         output, h_n, c_n, cells = torch.ops.hdetach.lstm_stack(
             x, h0, c0, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
-            self.bidirectional, h_scale, c_scale, batch_sizes, sorted_indices, return_cells)
+            self.bidirectional, _ones_for_none(h_scale, steps, x.device),
+            _ones_for_none(c_scale, steps, x.device), batch_sizes, sorted_indices, return_cells)
         return output, (h_n, c_n), cells
 
     def _weights(self) -> List[Tensor]:
@@ -238,6 +233,17 @@ class LSTM(Steered, nn.RNNBase):
             return self._flat_weights
         # By name: right too where parameters were swapped (replicas, functional_call, pruning).
         return [getattr(self, name) for name in self._flat_weights_names]
+
+
+def _ones_for_none(scales: List[Optional[Tensor]], steps: int,
+                   device: torch.device) -> List[Tensor]:
+    """For the op: torch.jit.trace can record no list of optional tensors."""
+    filled: List[Tensor] = []
+    for scale in scales:
+        if scale is None:
+            scale = torch.ones([steps], dtype=torch.float32, device=device)
+        filled.append(scale)
+    return filled
 
 
 def _packed_like(packed: PackedSequence, data: Tensor) -> PackedSequence:

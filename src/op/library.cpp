@@ -84,8 +84,8 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_autocast(
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> lstm_stack_autocast(
     const at::Tensor& input, const at::Tensor& h0, const at::Tensor& c0, at::TensorList weights,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-    const OptionalTensorList& h_scale, const OptionalTensorList& c_scale,
-    const OptionalTensor& batch_sizes, const OptionalTensor& sorted_indices, bool return_cells) {
+    at::TensorList h_scale, at::TensorList c_scale, const OptionalTensor& batch_sizes,
+    const OptionalTensor& sorted_indices, bool return_cells) {
   const FullPrecision inside;
   std::vector<at::Tensor> full_weights;
   for (const at::Tensor& weight : weights) full_weights.push_back(full(weight));
@@ -129,8 +129,8 @@ TORCH_LIBRARY(hdetach, m) {
       lstm_cell_impl);
   m.def(
       "lstm_stack(Tensor input, Tensor h0, Tensor c0, Tensor[] weights, bool has_biases, "
-      "int num_layers, float dropout, bool train, bool bidirectional, Tensor?[] h_scale, "
-      "Tensor?[] c_scale, Tensor? batch_sizes=None, Tensor? sorted_indices=None, "
+      "int num_layers, float dropout, bool train, bool bidirectional, Tensor[] h_scale, "
+      "Tensor[] c_scale, Tensor? batch_sizes=None, Tensor? sorted_indices=None, "
       "bool return_cells=False) -> (Tensor output, Tensor h_n, Tensor c_n, Tensor[] cells)",
       lstm_stack);
   // What a traced graph is made of; gates is None unless keep_gates.
@@ -176,10 +176,5 @@ TORCH_LIBRARY_IMPL(hdetach, Meta, m) {
 
 TORCH_LIBRARY_IMPL(hdetach, AutocastCPU, m) { register_autocast(m); }
 TORCH_LIBRARY_IMPL(hdetach, AutocastCUDA, m) { register_autocast(m); }
-
-// torch.jit.trace cannot record a list of optional tensors, so it sees the layers instead.
-TORCH_LIBRARY_IMPL(hdetach, Tracer, m) {
-  m.impl("lstm_stack", torch::CppFunction::makeFallthrough());
-}
 
 }  // namespace hdetach

@@ -1,7 +1,6 @@
 // What library.cpp registers, beside the functions of include/hdetach/lstm.h.
 #pragma once
 
-#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/Optional.h>
 #include <c10/util/string_view.h>
@@ -14,8 +13,6 @@
 #include "hdetach/lstm.h"
 
 namespace hdetach {
-
-using OptionalTensorList = c10::List<c10::optional<at::Tensor>>;
 
 inline OptionalTensor optional(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : OptionalTensor();
@@ -59,7 +56,7 @@ decltype(lstm_backward_kernel) lstm_backward_meta;
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> lstm_stack(
     const at::Tensor& input, const at::Tensor& h0, const at::Tensor& c0, at::TensorList weights,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-    const OptionalTensorList& h_scale, const OptionalTensorList& c_scale,
-    const OptionalTensor& batch_sizes, const OptionalTensor& sorted_indices, bool return_cells);
+    at::TensorList h_scale, at::TensorList c_scale, const OptionalTensor& batch_sizes,
+    const OptionalTensor& sorted_indices, bool return_cells);
 
 }  // namespace hdetach

@@ -114,16 +114,11 @@ void check_stack(const Tensor& input, const Tensor& h0, const Tensor& c0, at::Te
   check_state("c0", c0);
 }
 
-std::vector<Tensor> check_scales(const char* name, const OptionalTensorList& scales,
-                                 int64_t states) {
+std::vector<Tensor> check_scales(const char* name, at::TensorList scales, int64_t states) {
   TORCH_CHECK(scales.empty() || static_cast<int64_t>(scales.size()) == states, "[lstm_stack] ",
               name, " has ", scales.size(), " entries but there are ", states,
               " layers and directions; an empty list means ones.");
-  std::vector<Tensor> list;
-  for (size_t i = 0; i < scales.size(); ++i) {
-    list.push_back(scales.get(i).value_or(Tensor()));
-  }
-  return list;
+  return scales.vec();
 }
 
 Tensor joined(const std::vector<Tensor>& directions) {
@@ -135,8 +130,8 @@ Tensor joined(const std::vector<Tensor>& directions) {
 StackLayout StackLayout::packed(const Tensor& data, const Tensor& batch_sizes,
                                 const Tensor& sorted_indices, bool bidirectional) {
   TORCH_CHECK(batch_sizes.device().is_cpu() && !is_traced(batch_sizes),
-              "[LSTM] batch_sizes of packed_input must be numbers on the CPU, to be read now; a "
-              "packed sequence cannot be traced.");
+              "[LSTM] batch_sizes of packed_input must be numbers on the CPU, to be read now; "
+              "torch.compile cannot take a packed sequence.");
   const Tensor sizes_tensor = batch_sizes.to(at::kLong).contiguous();
   const int64_t steps = sizes_tensor.numel();
   TORCH_CHECK(steps > 0, "[LSTM] packed_input has no steps; a sequence needs at least one.");
@@ -236,8 +231,8 @@ StackResult run_stack(Tensor input, const StackLayout& layout, const Tensor& h0,
 std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>> lstm_stack(
     const Tensor& input, const Tensor& h0, const Tensor& c0, at::TensorList weights,
     bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-    const OptionalTensorList& h_scale, const OptionalTensorList& c_scale,
-    const OptionalTensor& batch_sizes, const OptionalTensor& sorted_indices, bool return_cells) {
+    at::TensorList h_scale, at::TensorList c_scale, const OptionalTensor& batch_sizes,
+    const OptionalTensor& sorted_indices, bool return_cells) {
   const bool packed = batch_sizes.has_value() && batch_sizes->defined();
   TORCH_CHECK(input.defined(), "[lstm_stack] input is undefined; it must be [T,B,I].");
   TORCH_CHECK(input.dim() == (packed ? 2 : 3), "[lstm_stack] input has shape ", sizes_of(input),
