@@ -71,7 +71,7 @@ LSTMState states_of(const torch::nn::LSTMOptions& options) {
   return {leaf({count, kBatch, kHidden}, 0.31), leaf({count, kBatch, kHidden}, 0.47)};
 }
 
-void expect_same_bits(const Result& got, const Result& want, const std::string& what) {
+void expect_bits_of(const Result& got, const Result& want, const std::string& what) {
   EXPECT_TRUE(got.output.equal(want.output)) << what;
   EXPECT_TRUE(got.h_n.equal(want.h_n) && got.c_n.equal(want.c_n)) << what;
   ASSERT_EQ(got.grads.size(), want.grads.size()) << what;
@@ -79,7 +79,7 @@ void expect_same_bits(const Result& got, const Result& want, const std::string& 
 }
 
 template <typename Call>
-std::string error_of(const Call& call) {
+std::string refusal_of(const Call& call) {
   try {
     call();
   } catch (const c10::Error& error) {
@@ -104,7 +104,7 @@ TEST(ModuleOp, IsTheModuleAndTorchsLstm) {
         EXPECT_EQ(cells.back().sizes(), output.sizes());
         return std::make_tuple(output, LSTMState(h_n, c_n));
       });
-      expect_same_bits(got, run(ours, input, hx), what);
+      expect_bits_of(got, run(ours, input, hx), what);
       expect_same(got, run(nn, input, hx), what);
     }
   }
@@ -139,7 +139,7 @@ TEST(ModuleOp, TakesPackedSequences) {
       return std::make_tuple(output, LSTMState(h_n.index_select(1, packed.unsorted_indices()),
                                                c_n.index_select(1, packed.unsorted_indices())));
     });
-    expect_same_bits(got, through(ours), "ours " + std::to_string(bits));
+    expect_bits_of(got, through(ours), "ours " + std::to_string(bits));
     expect_same(got, through(nn), "nn " + std::to_string(bits));
   }
 }
@@ -179,7 +179,7 @@ TEST(ModuleOp, DrawsWhatTheModuleDraws) {
       const auto [output, state] = module->forward_with_packed_input(again);
       return std::make_tuple(output.data(), state);
     });
-    expect_same_bits(got, want, path == Path::kCell ? "cell" : "hidden");
+    expect_bits_of(got, want, path == Path::kCell ? "cell" : "hidden");
     EXPECT_EQ(module->generator_state().drawn, static_cast<uint64_t>(drawn));
   }
 }
@@ -207,7 +207,7 @@ TEST(ModuleOp, SampleScalesIsSample) {
       EXPECT_TRUE(got[i].equal((cell ? want.c_scale : want.h_scale)[i])) << bits;
     }
   }
-  EXPECT_EQ(error_of([] { draw.call(1, 1, 1, 0.5, "both", "detach", "joint", false, 0, 0); }),
+  EXPECT_EQ(refusal_of([] { draw.call(1, 1, 1, 0.5, "both", "detach", "joint", false, 0, 0); }),
             "[sample_scales] path is 'both'; it must be 'hidden' or 'cell'.");
 }
 
@@ -218,7 +218,7 @@ TEST(ModuleOp, NamesWhatIsWrong) {
   const auto says = [&](const std::string& text, const auto& spoil) {
     Call call = good;
     spoil(call);
-    const std::string error = error_of(call);
+    const std::string error = refusal_of(call);
     EXPECT_EQ(error.rfind(text, 0), 0u) << error;
   };
   says("[lstm_stack] weights has 7 entries but 2 layers, with biases, have 8.",
@@ -288,7 +288,7 @@ TEST(ModuleOp, AutocastComputesInFullPrecision) {
   const auto exact = lstm(x.to(at::kDouble), h0.to(at::kDouble), h0.to(at::kDouble),
                           w[0].to(at::kDouble), w[1].to(at::kDouble));
   Call call = call_of(module, x, {h0.unsqueeze(0), h0.unsqueeze(0)});
-  EXPECT_EQ(error_of(call),
+  EXPECT_EQ(refusal_of(call),
             "[lstm_stack] weights[0] is Float but input is BFloat16; convert one of "
             "them with .to().");
   const Autocast autocast;
@@ -328,9 +328,9 @@ TEST(ModuleOp, KernelCallsStandAlone) {
   EXPECT_TRUE(std::get<0>(grads).equal(want[0]));
   EXPECT_TRUE(std::get<4>(grads).equal(want[1]));
   EXPECT_FALSE(std::get<1>(grads).defined() || std::get<6>(grads).defined());
-  EXPECT_EQ(error_of([&] { run(x[0], true, ""); }).rfind("[lstm] x has shape [3, 4];", 0), 0u);
-  EXPECT_EQ(error_of([&] { run(x[0], true, "cpu-generic"); }).rfind("[lstm] x has shape", 0), 0u);
-  EXPECT_EQ(error_of([&] { run(x, true, "abacus"); }).rfind("[lstm] no kernel 'abacus'", 0), 0u);
+  EXPECT_EQ(refusal_of([&] { run(x[0], true, ""); }).rfind("[lstm] x has shape [3, 4];", 0), 0u);
+  EXPECT_EQ(refusal_of([&] { run(x[0], true, "cpu-generic"); }).rfind("[lstm] x has shape", 0), 0u);
+  EXPECT_EQ(refusal_of([&] { run(x, true, "abacus"); }).rfind("[lstm] no kernel 'abacus'", 0), 0u);
 }
 
 }  // namespace

@@ -30,42 +30,19 @@ class AgainstTorch(TestCase):
         self.assertClose(gradients(got, leaves + list(ours.parameters())),
                          gradients(want, leaves + list(peer.parameters())), "gradient")
 
-    def grid(self, dtype, kind):
-        choose = random.Random(kind)
-        for layers, switches in itertools.product((1, 2), SWITCHES):
-            sizes = [choose.randint(1, most) for most in (9, 6, 7, 20)]
-            with self.subTest(layers=layers, switches=switches, sizes=sizes):
-                self.compare(dtype, kind, sizes, *switches, layers)
+    def grid(self, dtype):
+        for kind in ("batched", "unbatched", "packed", "unsorted", "full"):
+            choose = random.Random(kind)
+            for layers, switches in itertools.product((1, 2), SWITCHES):
+                sizes = [choose.randint(1, most) for most in (9, 6, 7, 20)]
+                with self.subTest(kind=kind, layers=layers, switches=switches, sizes=sizes):
+                    self.compare(dtype, kind, sizes, *switches, layers)
 
-    def test_batched_float32(self):
-        self.grid(torch.float32, "batched")
+    def test_float32(self):
+        self.grid(torch.float32)
 
-    def test_batched_float64(self):
-        self.grid(torch.float64, "batched")
-
-    def test_unbatched_float32(self):
-        self.grid(torch.float32, "unbatched")
-
-    def test_unbatched_float64(self):
-        self.grid(torch.float64, "unbatched")
-
-    def test_packed_float32(self):
-        self.grid(torch.float32, "packed")
-
-    def test_packed_float64(self):
-        self.grid(torch.float64, "packed")
-
-    def test_unsorted_float32(self):
-        self.grid(torch.float32, "unsorted")
-
-    def test_unsorted_float64(self):
-        self.grid(torch.float64, "unsorted")
-
-    def test_full_float32(self):
-        self.grid(torch.float32, "full")
-
-    def test_full_float64(self):
-        self.grid(torch.float64, "full")
+    def test_float64(self):
+        self.grid(torch.float64)
 
     def test_longer_and_wider(self):
         for sizes in ((40, 17, 33, 64), (25, 3, 1, 130), (7, 40, 12, 16)):
