@@ -180,10 +180,10 @@ def main():
     record = {"device": device.type, "machine": machine, "threads": args.threads, "clock": clock,
               "torch": torch.__version__, "hdetach": hdetach.__version__, "commit": commit(),
               "rows": rows}
-    print(json.dumps(record))
     if args.json:
         with open(args.json, "a") as file:
             file.write(json.dumps(record) + "\n")
+    print(json.dumps(record))
 
 
 if __name__ == "__main__":
