@@ -1,7 +1,6 @@
 # An installed tree that find_package(hdetach) understands.
 include(CMakePackageConfigHelpers)
-install(TARGETS hdetach hdetach_program EXPORT hdetachTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS hdetach EXPORT hdetachTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hdetach DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT hdetachTargets NAMESPACE hdetach:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hdetach)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/hdetachConfig.cmake.in

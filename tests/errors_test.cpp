@@ -133,12 +133,6 @@ TEST(Errors, NameTheWrongDevice) {
   list.push_back({"h_scale", [=](Problem& p) { to_meta(p.h_scale); }, {"h_scale is on meta"}});
   list.push_back({"c_scale", [=](Problem& p) { to_meta(p.c_scale); }, {"c_scale is on meta"}});
   list.push_back({"lengths", [=](Problem& p) { to_meta(p.lengths); }, {"lengths is on meta"}});
-  list.push_back({"all",
-                  [=](Problem& p) {
-                    for (Tensor& t : p.args) to_meta(t);
-                    p.h_scale = p.c_scale = p.lengths = Tensor();
-                  },
-                  {"x is on meta", "CPU"}});
   expect_refused(list);
 }
 

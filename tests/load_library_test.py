@@ -12,11 +12,40 @@ except ImportError:
     print("skipped: this Python has no torch")
     sys.exit(77)
 
-LSTM_SCHEMA = (
-    "hdetach::lstm(Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-    "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None, Tensor? lengths=None) -> "
-    "(Tensor h, Tensor c)"
-)
+# The arguments and results of every op, as str(schema) prints them.
+SCHEMAS = {
+    "lstm": (
+        "Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+        "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None, Tensor? lengths=None",
+        "(Tensor h, Tensor c)"),
+    "lstm_cell": (
+        "Tensor x, Tensor h, Tensor c, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+        "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None",
+        "(Tensor h, Tensor c)"),
+    "lstm_stack": (
+        "Tensor input, Tensor h0, Tensor c0, Tensor[] weights, bool has_biases, int num_layers, "
+        "float dropout, bool train, bool bidirectional, Tensor[] h_scale, Tensor[] c_scale, "
+        "Tensor? batch_sizes=None, Tensor? sorted_indices=None, bool return_cells=False",
+        "(Tensor output, Tensor h_n, Tensor c_n, Tensor[] cells)"),
+    "lstm_forward": (
+        "Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, "
+        "Tensor? lengths, bool keep_gates, str kernel=\"\"",
+        "(Tensor h, Tensor c, Tensor gates)"),
+    "lstm_backward": (
+        "Tensor? dh, Tensor? dc, Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
+        "Tensor? b_ih, Tensor? b_hh, Tensor? h_scale, Tensor? c_scale, Tensor? lengths, Tensor h, "
+        "Tensor c, Tensor gates, bool[7] wanted, str kernel=\"\"",
+        "(Tensor dx, Tensor dh0, Tensor dc0, Tensor dw_ih, Tensor dw_hh, Tensor db_ih, "
+        "Tensor db_hh)"),
+    "sample_scales": (
+        "int steps, int batch, int layers, float detach, str path, str mode, str layers_policy, "
+        "bool per_sample, int seed, int drawn",
+        "(Tensor[] h_scale, Tensor[] c_scale, int drawn)"),
+    "kernels": ("", "str[]"),
+    "active_kernel": ("", "str"),
+    "last_forward": ("", "str"),
+    "last_backward": ("", "(str kernel, int recurrent_products)"),
+}
 
 
 def make_inputs(dtype, steps=4, batch=3, inputs=2, hidden=3):
@@ -37,8 +66,9 @@ def make_inputs(dtype, steps=4, batch=3, inputs=2, hidden=3):
 
 
 def check_schema():
-    assert str(torch.ops.hdetach.lstm.default._schema) == LSTM_SCHEMA
-    assert str(torch.ops.hdetach.lstm_cell.default._schema).startswith("hdetach::lstm_cell(Tensor x")
+    for name, (arguments, results) in SCHEMAS.items():
+        schema = str(getattr(torch.ops.hdetach, name).default._schema)
+        assert schema == f"hdetach::{name}({arguments}) -> {results}", schema
 
 
 def check_against_nn_lstm():
@@ -107,6 +137,81 @@ def check_script():
     assert torch.equal(plain[0], want[0]) and not torch.equal(plain[2], want[2])
 
 
+def stack(peer, x, h0, c0, scales=(), **packed):
+    return torch.ops.hdetach.lstm_stack(
+        x, h0, c0, peer._flat_weights, peer.bias, peer.num_layers, 0.0, True, peer.bidirectional,
+        list(scales), [], **packed)
+
+
+def check_stack():
+    torch.manual_seed(0)
+    peer = torch.nn.LSTM(2, 5, num_layers=2, bidirectional=True)
+    x, h0, c0 = torch.randn(4, 3, 2), torch.randn(4, 3, 5), torch.randn(4, 3, 5)
+    want, (want_h, want_c) = peer(x, (h0, c0))
+    output, h_n, c_n, cells = stack(peer, x, h0, c0, return_cells=True)
+    for got, value in ((output, want), (h_n, want_h), (c_n, want_c)):
+        torch.testing.assert_close(got, value, rtol=1e-5, atol=1e-6)
+    assert [cell.shape for cell in cells] == [output.shape] * 2
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([4, 3, 1]))
+    want, _ = peer(packed, (h0, c0))
+    output, _, _, cells = stack(peer, packed.data, h0, c0, batch_sizes=packed.batch_sizes)
+    torch.testing.assert_close(output, want.data, rtol=1e-5, atol=1e-6)
+    assert cells == []
+
+    peer.requires_grad_(False)
+    traced = torch.jit.trace(lambda x: stack(peer, x, h0, c0, [torch.zeros(4)] * 4)[0], x)
+    assert str(traced.graph).count("hdetach::lstm_stack(") == 1
+    assert torch.equal(traced(2 * x), stack(peer, 2 * x, h0, c0)[0])
+
+
+def check_tracing():
+    """The graph that torch.compile makes holds one op forward and one backward a layer."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    torch.manual_seed(0)
+    peer = torch.nn.LSTM(2, 5, num_layers=2)
+    x, h0, scale = torch.randn(4, 3, 2), torch.zeros(2, 3, 5), torch.tensor([1.0, 0.0, 0.5, 1.0])
+
+    def step(x, h0, scale, *weights):
+        output, _, c_n, _ = torch.ops.hdetach.lstm_stack(
+            x, h0, h0, list(weights), True, 2, 0.0, True, False, [scale] * 2, [])
+        return (output,) + torch.autograd.grad(output.square().sum() + c_n.sum(), weights)
+
+    args = (x, h0, scale, *peer._flat_weights)
+    graph = make_fx(step, tracing_mode="fake")(*args)
+    names = [str(node.target) for node in graph.graph.nodes if "hdetach" in str(node.target)]
+    for name in ("lstm_forward", "lstm_backward"):
+        assert sum(f"hdetach.{name}" in text or name in text for text in names) == 2, names
+    assert len(names) == 4, names
+    for got, want in zip(graph(*args), step(*args)):
+        assert torch.equal(got, want)
+    bare = [tensor.detach().to("meta").requires_grad_() for tensor in args]
+    for got, want in zip(step(*bare), step(*args)):
+        assert got.shape == want.shape and got.is_meta
+
+
+def check_autocast():
+    args = make_inputs(torch.float32)
+    want = torch.ops.hdetach.lstm(args[0].bfloat16().float(), *args[1:])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.nn.functional.linear(args[1], args[4]).dtype == torch.bfloat16
+        got = torch.ops.hdetach.lstm(args[0].bfloat16(), *args[1:])
+    assert torch.equal(got[0], want[0]) and torch.equal(got[1], want[1])
+
+
+def check_info():
+    lines = [line.split("\t") for line in torch.ops.hdetach.kernels()]
+    assert lines[-1] == ["reference", "both", "yes", ""], lines
+    assert all(len(line) == 4 and (line[2] == "yes") == (line[3] == "") for line in lines), lines
+    active = torch.ops.hdetach.active_kernel()
+    assert active in [line[0] for line in lines if line[2] == "yes"]
+    args = make_inputs(torch.float32)
+    torch.ops.hdetach.lstm(*args)[0].sum().backward()
+    assert torch.ops.hdetach.last_forward() == active
+    if active != "reference":
+        assert torch.ops.hdetach.last_backward() == (active, 4 * 3)  # steps and rows
+
+
 def check_error():
     args = make_inputs(torch.float32)
     try:
@@ -125,7 +230,8 @@ def main():
         return 77
     torch.ops.load_library(library)
     for check in (check_schema, check_defaults, check_against_nn_lstm, check_gradients,
-                  check_script, check_error):
+                  check_script, check_stack, check_tracing, check_autocast, check_info,
+                  check_error):
         check()
         print(f"{check.__name__}: ok")
     return 0

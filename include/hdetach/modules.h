@@ -48,6 +48,8 @@ struct LSTMResult {
   std::vector<torch::Tensor> cells;  // the cell states of each layer, laid out as output
 };
 
+struct StackLayout;  // src/op/stack.h
+
 class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
  public:
   LSTMImpl(int64_t input_size, int64_t hidden_size)
@@ -91,15 +93,12 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
   LSTMOptions options;
 
  private:
-  struct Layout;
-
   int64_t num_directions() const { return options.bidirectional() ? 2 : 1; }
   ScaleGenerator& generator();
-  const torch::Tensor& parameter(const char* kind, int64_t layer, int64_t direction) const;
-  LSTMState checked_hx(const c10::optional<LSTMState>& hx, bool batched, const Layout& layout,
+  LSTMState checked_hx(const c10::optional<LSTMState>& hx, bool batched, int64_t batch,
                        const torch::Tensor& like) const;
-  LSTMResult run(torch::Tensor input, const Layout& layout, const LSTMState& hx,
-                 GradientScales scales, bool want_cells);
+  LSTMResult run(const torch::Tensor& input, const StackLayout& layout, const LSTMState& hx,
+                 const GradientScales& scales, bool want_cells);
   LSTMResult run_dense(const torch::Tensor& input, const c10::optional<LSTMState>& hx,
                        const GradientScales* scales);
 

@@ -16,8 +16,6 @@ std::string forward_kernel, backward_kernel;  // guarded by stats_mutex, as are 
 at::Tensor backward_products;
 bool counting = false;
 
-constexpr LstmShape kAnyShape = {1, 1, 1, 1};
-
 }  // namespace
 
 std::vector<KernelInfo> kernels() {

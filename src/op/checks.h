@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hdetach/lstm.h"
+#include "kernels/kernel.h"
 
 namespace hdetach {
 
@@ -17,11 +18,19 @@ struct LstmInputs {
   int64_t hidden() const { return h0.size(1); }
 };
 
-// Throws c10::Error naming the argument and its value; copies what is not contiguous. The values of
-// scales and lengths are checked where they are on the CPU.
-LstmInputs check_lstm(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
-                      const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
-                      const OptionalTensor& b_hh, const OptionalTensor& h_scale,
-                      const OptionalTensor& c_scale, const OptionalTensor& lengths);
+inline LstmShape shape_of(const LstmInputs& in) {
+  return {in.steps(), in.batch(), in.input(), in.hidden()};
+}
+
+// Types, devices and shapes. Throws c10::Error naming the argument and its value. Needs no numbers:
+// sizes may be symbols. Copies what is not contiguous.
+LstmInputs check_shapes(const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0,
+                        const at::Tensor& w_ih, const at::Tensor& w_hh, const OptionalTensor& b_ih,
+                        const OptionalTensor& b_hh, const OptionalTensor& h_scale,
+                        const OptionalTensor& c_scale, const OptionalTensor& lengths);
+
+// check_shapes, and the values of scales and lengths where they can be read at no cost: on the CPU,
+// outside of a trace.
+decltype(check_shapes) check_lstm;
 
 }  // namespace hdetach

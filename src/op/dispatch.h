@@ -7,6 +7,9 @@
 
 namespace hdetach {
 
+// For a question about no particular call.
+constexpr LstmShape kAnyShape = {1, 1, 1, 1};
+
 // choose_kernel() for float32 tensors; throws c10::Error.
 const Kernel* kernel_of_call(Device device, const LstmShape& shape);
 

@@ -1,24 +1,17 @@
-// The op: checks, allocation, autograd and registration around a torch-free kernel.
+// The op: checks and autograd around one forward and one backward call of a kernel.
 #include "hdetach/lstm.h"
 
-#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
-#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
-#include <algorithm>
-
-#include "kernels/cpu/flush_denormals.h"
-#include "op/buffers.h"
 #include "op/checks.h"
-#include "op/cuda_stream.h"
 #include "op/dispatch.h"
+#include "op/ops.h"
+#include "op/sizes.h"
 
 namespace hdetach {
 namespace {
@@ -26,157 +19,61 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// LibTorch's threads, or the caller's alone where the work is too little to share: a parallel
-// region costs some microseconds, and the backward pass opens two a chunk.
-Workers workers_for(const LstmShape& shape) {
-  constexpr double kLeastWork = 2e6;  // multiply-adds of one chunk, about 25 us of one core
-  const double rows = std::min(static_cast<double>(shape.steps) * shape.batch, 256.0);
-  const double work = rows * 4 * shape.hidden * (shape.input + shape.hidden);
-  if (work < kLeastWork || at::get_num_threads() == 1) {
-    return {1, [](int tasks, void (*task)(void*, int), void* context) {
-              const FlushDenormals flush;
-              for (int i = 0; i < tasks; ++i) task(context, i);
-            }};
-  }
-  return {at::get_num_threads(), [](int tasks, void (*task)(void*, int), void* context) {
-            at::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
-              const FlushDenormals flush;
-              for (int64_t i = begin; i < end; ++i) task(context, static_cast<int>(i));
-            });
-          }};
+template <typename Signature>
+c10::TypedOperatorHandle<Signature> find_op(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-float* data(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
+// Through the dispatcher, so that a trace records these two and looks no deeper.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> call_forward(const LstmInputs& in, bool keep_gates,
+                                                            const std::string& kernel) {
+  static const auto op = find_op<decltype(lstm_forward_kernel)>("hdetach::lstm_forward");
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  return op.call(in.x, in.h0, in.c0, in.w_ih, in.w_hh, optional(in.b_ih), optional(in.b_hh),
+                 optional(in.lengths), keep_gates, kernel);
 }
 
-at::Tensor bytes(size_t count, const at::Tensor& like) {
-  return recycled({static_cast<int64_t>(count)}, like.options().dtype(at::kByte));
-}
-
-Device kernel_device(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() ? Device::kCpu : Device::kCuda;
-}
-
-LstmShape shape_of(const LstmInputs& in) {
-  return {in.steps(), in.batch(), in.input(), in.hidden()};
-}
-
-LstmArgs args_of(const LstmInputs& in, const Workers& workers) {
-  return {shape_of(in), {data(in.w_ih), data(in.w_hh), data(in.b_ih), data(in.b_hh)},
-          data(in.x),   data(in.h0),
-          data(in.c0),  in.lengths.defined() ? in.lengths.data_ptr<int64_t>() : nullptr,
-          workers,      current_stream()};
-}
-
-ScaleView view_of(const at::Tensor& scale) {
-  if (!scale.defined()) return {nullptr, 0, 0};
-  if (scale.dim() == 1) return {data(scale), 1, 0};
-  return {data(scale), scale.size(1), 1};
-}
-
-struct ForwardResult {
-  at::Tensor h, c, gates;  // gates undefined unless kept for a backward pass
-};
-
-ForwardResult run_forward(const Kernel& kernel, const LstmInputs& in, bool keep_gates) {
-  const LstmShape shape = shape_of(in);
-  ForwardResult out;
-  const at::TensorOptions options = in.x.options();
-  const c10::OptionalDeviceGuard guard(in.x.device());
-  out.h = recycled({shape.steps, shape.batch, shape.hidden}, options);
-  out.c = recycled({shape.steps, shape.batch, shape.hidden}, options);
-  if (keep_gates) out.gates = recycled({shape.steps, shape.batch, 4, shape.hidden}, options);
-  const Workers workers = workers_for(shape);
-  const at::Tensor workspace = bytes(kernel.forward_workspace(shape, workers.count), in.x);
-
-  ForwardArgs args{};
-  static_cast<LstmArgs&>(args) = args_of(in, workers);
-  args.h = data(out.h);
-  args.c = data(out.c);
-  args.gates = data(out.gates);
-  args.workspace = workspace.data_ptr();
-  kernel.forward(args);
-  record_forward(kernel.name);
-  return out;
-}
-
-struct Wanted {
-  bool x, h0, c0, w_ih, w_hh, b_ih, b_hh;
-};
-
-// Gradients in the order of the op's first seven arguments; undefined where not wanted.
-variable_list run_backward(const Kernel& kernel, const LstmInputs& in, const ForwardResult& saved,
-                           const at::Tensor& dh, const at::Tensor& dc, const Wanted& wanted) {
-  const LstmShape shape = shape_of(in);
-  const c10::OptionalDeviceGuard guard(in.x.device());
-  const auto like = [](bool want, const at::Tensor& t) {
-    return want ? at::empty_like(t) : at::Tensor();
-  };
-  const at::Tensor dx = like(wanted.x, in.x);
-  const at::Tensor dh0 = like(wanted.h0, in.h0), dc0 = like(wanted.c0, in.c0);
-  const at::Tensor dw_ih = like(wanted.w_ih, in.w_ih), dw_hh = like(wanted.w_hh, in.w_hh);
-  const at::Tensor db_ih = like(wanted.b_ih, in.b_ih), db_hh = like(wanted.b_hh, in.b_hh);
-  const Workers workers = workers_for(shape);
-  const at::Tensor workspace = bytes(kernel.backward_workspace(shape, workers.count), in.x);
-  at::Tensor products;
-  if (kernel.device == Device::kCpu || counting_products()) {
-    products = at::zeros({}, in.x.options().dtype(at::kLong));
-  }
-
-  BackwardArgs args{};
-  static_cast<LstmArgs&>(args) = args_of(in, workers);
-  args.h = data(saved.h);
-  args.c = data(saved.c);
-  args.gates = data(saved.gates);
-  args.h_scale = view_of(in.h_scale);
-  args.c_scale = view_of(in.c_scale);
-  args.dh = data(dh);
-  args.dc = data(dc);
-  args.dx = data(dx);
-  args.dh0 = data(dh0);
-  args.dc0 = data(dc0);
-  args.dw_ih = data(dw_ih);
-  args.dw_hh = data(dw_hh);
-  args.db_ih = data(db_ih);
-  args.db_hh = data(db_hh);
-  args.workspace = workspace.data_ptr();
-  args.recurrent_products = products.defined() ? products.data_ptr<int64_t>() : nullptr;
-  kernel.backward(args);
-  record_backward(kernel.name, products);
+variable_list call_backward(const LstmInputs& in, const at::Tensor& h, const at::Tensor& c,
+                            const at::Tensor& gates, const at::Tensor& dh, const at::Tensor& dc,
+                            const Wanted& wanted, const std::string& kernel) {
+  static const auto op = find_op<decltype(lstm_backward_kernel)>("hdetach::lstm_backward");
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  auto [dx, dh0, dc0, dw_ih, dw_hh, db_ih, db_hh] =
+      op.call(optional(dh), optional(dc), in.x, in.h0, in.c0, in.w_ih, in.w_hh, optional(in.b_ih),
+              optional(in.b_hh), optional(in.h_scale), optional(in.c_scale), optional(in.lengths),
+              h, c, gates, wanted, kernel);
   return {dx, dh0, dc0, dw_ih, dw_hh, db_ih, db_hh};
 }
 
 // The first gradient as a differentiable function of everything: the reference's own graph.
 variable_list differentiable_backward(const LstmInputs& in, const at::Tensor& dh,
                                       const at::Tensor& dc, const Wanted& wanted) {
+  const c10::impl::ExcludeDispatchKeyGuard full_precision(c10::autocast_dispatch_keyset);
   // Views cut the paths by which one argument may depend on another outside this op.
   const auto view = [](const at::Tensor& t) { return t.defined() ? t.view_as(t) : t; };
   const variable_list args{view(in.x),    view(in.h0),   view(in.c0),  view(in.w_ih),
                            view(in.w_hh), view(in.b_ih), view(in.b_hh)};
-  const bool want[7] = {wanted.x,    wanted.h0,   wanted.c0,  wanted.w_ih,
-                        wanted.w_hh, wanted.b_ih, wanted.b_hh};
   const auto [h, c] = lstm_reference(args[0], args[1], args[2], args[3], args[4], args[5], args[6],
                                      in.h_scale, in.c_scale, in.lengths);
   variable_list outputs, output_grads, inputs;
   if (dh.defined()) outputs.push_back(h), output_grads.push_back(dh);
   if (dc.defined()) outputs.push_back(c), output_grads.push_back(dc);
   for (int i = 0; i < 7; ++i) {
-    if (want[i]) inputs.push_back(args[i]);
+    if (wanted[i]) inputs.push_back(args[i]);
   }
   const variable_list grads = torch::autograd::grad(outputs, inputs, output_grads,
                                                     /*retain_graph=*/true, /*create_graph=*/true,
                                                     /*allow_unused=*/true);
   variable_list all(7);
   for (int i = 0, next = 0; i < 7; ++i) {
-    if (want[i]) all[i] = grads[next++];
+    if (wanted[i]) all[i] = grads[next++];
   }
   return all;
 }
 
 // What steers the backward pass and has no gradient of its own.
 struct Steering {
-  const Kernel* kernel;
+  std::string kernel;  // empty in a trace: the two calls choose when they run
   at::Tensor h_scale, c_scale, lengths;
 };
 
@@ -195,13 +92,13 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
                         steering.h_scale,
                         steering.c_scale,
                         steering.lengths};
-    const ForwardResult out = run_forward(*steering.kernel, in, /*keep_gates=*/true);
+    const auto [h, c, gates] = call_forward(in, /*keep_gates=*/true, steering.kernel);
     context->save_for_backward({in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,
-                                in.c_scale, in.lengths, out.h, out.c, out.gates});
+                                in.c_scale, in.lengths, h, c, gates});
     // The kernel that made the saved state also reads it, whatever the environment says later.
-    context->saved_data["kernel"] = std::string(steering.kernel->name);
+    context->saved_data["kernel"] = steering.kernel;
     context->set_materialize_grads(false);
-    return {out.h, out.c};
+    return {h, c};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -211,8 +108,8 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
     size_t edge = 5;  // absent biases have no edge
     const auto wants = [&](size_t i) { return context->needs_input_grad(i); };
     Wanted wanted{wants(0), wants(1), wants(2), wants(3), wants(4), false, false};
-    if (in.b_ih.defined()) wanted.b_ih = wants(edge++);
-    if (in.b_hh.defined()) wanted.b_hh = wants(edge++);
+    if (in.b_ih.defined()) wanted[5] = wants(edge++);
+    if (in.b_hh.defined()) wanted[6] = wants(edge++);
 
     variable_list result(8);  // the eighth argument, the steering, has no gradient
     if (!grads[0].defined() && !grads[1].defined()) return result;
@@ -220,10 +117,8 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
     if (c10::GradMode::is_enabled()) {
       found = differentiable_backward(in, grads[0], grads[1], wanted);
     } else {
-      const auto flat = [](const at::Tensor& t) { return t.defined() ? t.contiguous() : t; };
-      const Kernel* kernel = find_kernel(context->saved_data["kernel"].toStringRef().c_str());
-      found = run_backward(*kernel, in, {saved[10], saved[11], saved[12]}, flat(grads[0]),
-                           flat(grads[1]), wanted);
+      found = call_backward(in, saved[10], saved[11], saved[12], grads[0], grads[1], wanted,
+                            context->saved_data["kernel"].toStringRef());
     }
     for (int i = 0; i < 7; ++i) result[i] = found[i];
     return result;
@@ -237,27 +132,30 @@ bool any_requires_grad(const LstmInputs& in) {
   return false;
 }
 
+}  // namespace
+
 std::tuple<at::Tensor, at::Tensor> lstm_impl(
     const at::Tensor& x, const at::Tensor& h0, const at::Tensor& c0, const at::Tensor& w_ih,
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale, const OptionalTensor& lengths) {
   const LstmInputs in = check_lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
-  const Kernel* kernel = kernel_of_call(kernel_device(in.x), shape_of(in));
+  // Sizes may be symbols in a trace: whether there is a kernel is asked, which one is not.
+  const bool traced = is_traced(in.x);
+  const Device device = in.x.device().is_cuda() ? Device::kCuda : Device::kCpu;
+  const Kernel* kernel = kernel_of_call(device, traced ? kAnyShape : shape_of(in));
   if (kernel == nullptr || in.x.scalar_type() != at::kFloat) {
     record_forward(nullptr);
     return lstm_reference(in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,
                           in.c_scale, in.lengths);
   }
+  const std::string name = traced ? "" : kernel->name;
   if (!c10::GradMode::is_enabled() || !any_requires_grad(in)) {
-    const ForwardResult out = run_forward(*kernel, in, /*keep_gates=*/false);
-    return {out.h, out.c};
+    const auto [h, c, gates] = call_forward(in, /*keep_gates=*/false, name);
+    return {h, c};
   }
-  const auto optional = [](const at::Tensor& t) {
-    return t.defined() ? OptionalTensor(t) : OptionalTensor();
-  };
   const variable_list out =
       LstmFunction::apply(in.x, in.h0, in.c0, in.w_ih, in.w_hh, optional(in.b_ih),
-                          optional(in.b_hh), Steering{kernel, in.h_scale, in.c_scale, in.lengths});
+                          optional(in.b_hh), Steering{name, in.h_scale, in.c_scale, in.lengths});
   return {out[0], out[1]};
 }
 
@@ -266,10 +164,10 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_impl(
     const at::Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh,
     const OptionalTensor& h_scale, const OptionalTensor& c_scale) {
   TORCH_CHECK(x.defined(), "[lstm_cell] x is undefined; it must be [B,I].");
-  TORCH_CHECK(x.dim() == 2, "[lstm_cell] x has shape ", x.sizes(), "; it must be [B,I].");
+  TORCH_CHECK(x.dim() == 2, "[lstm_cell] x has shape ", sizes_of(x), "; it must be [B,I].");
   const auto one_step = [](const char* name, const OptionalTensor& scale) -> OptionalTensor {
     if (!scale.has_value() || !scale->defined()) return {};
-    TORCH_CHECK(scale->dim() <= 1, "[lstm_cell] ", name, " has shape ", scale->sizes(),
+    TORCH_CHECK(scale->dim() <= 1, "[lstm_cell] ", name, " has shape ", sizes_of(*scale),
                 "; it must be [] (one scale for the batch) or [B] (one a row).");
     return scale->unsqueeze(0);
   };
@@ -278,17 +176,13 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_impl(
   return {all_h[0], all_c[0]};
 }
 
-}  // namespace
-
 std::tuple<at::Tensor, at::Tensor> lstm(const at::Tensor& x, const at::Tensor& h0,
                                         const at::Tensor& c0, const at::Tensor& w_ih,
                                         const at::Tensor& w_hh, const OptionalTensor& b_ih,
                                         const OptionalTensor& b_hh, const OptionalTensor& h_scale,
                                         const OptionalTensor& c_scale,
                                         const OptionalTensor& lengths) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("hdetach::lstm", "")
-                             .typed<decltype(lstm_impl)>();
+  static const auto op = find_op<decltype(lstm_impl)>("hdetach::lstm");
   return op.call(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
 }
 
@@ -298,25 +192,8 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell(const at::Tensor& x, const at::Tens
                                              const OptionalTensor& b_hh,
                                              const OptionalTensor& h_scale,
                                              const OptionalTensor& c_scale) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("hdetach::lstm_cell", "")
-                             .typed<decltype(lstm_cell_impl)>();
+  static const auto op = find_op<decltype(lstm_cell_impl)>("hdetach::lstm_cell");
   return op.call(x, h, c, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale);
 }
-
-TORCH_LIBRARY(hdetach, m) {
-  m.def(
-      "lstm(Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-      "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None, Tensor? lengths=None) -> "
-      "(Tensor h, Tensor c)");
-  m.def(
-      "lstm_cell(Tensor x, Tensor h, Tensor c, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
-      "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None) -> (Tensor h, Tensor c)",
-      lstm_cell_impl);
-}
-
-// Every backend, so that tensors on another device get our message and not the dispatcher's.
-TORCH_LIBRARY_IMPL(hdetach, CompositeExplicitAutograd, m) { m.impl("lstm", lstm_impl); }
-TORCH_LIBRARY_IMPL(hdetach, Autograd, m) { m.impl("lstm", lstm_impl); }
 
 }  // namespace hdetach

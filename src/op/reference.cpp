@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "op/checks.h"
+#include "op/sizes.h"
 
 namespace hdetach {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // The value of `state`, bit for bit, with its gradient multiplied by `scale` ([] or [B]).
 at::Tensor scale_gradient(const at::Tensor& state, const at::Tensor& scale) {
   const at::Tensor blocked = state.detach();
-  if (scale.dim() == 0) {
+  if (scale.dim() == 0 && !is_traced(scale)) {
     const double value = scale.item<double>();
     if (value == 1.0) return state;
     if (value == 0.0) return blocked;
@@ -37,7 +38,8 @@ std::tuple<at::Tensor, at::Tensor> lstm_reference(
   const LstmInputs in = check_lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, h_scale, c_scale, lengths);
   std::vector<at::Tensor> all_h, all_c;
   at::Tensor h = in.h0, c = in.c0;
-  for (int64_t t = 0; t < in.steps(); ++t) {
+  const int64_t steps = number(size_of(in.x, 0));
+  for (int64_t t = 0; t < steps; ++t) {
     at::Tensor x_t = in.x[t], alive;
     if (in.lengths.defined()) {
       alive = in.lengths.gt(t).unsqueeze(1);

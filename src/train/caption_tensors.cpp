@@ -5,15 +5,9 @@
 
 #include <algorithm>
 
+#include "op/host_memory.h"
+
 namespace hdetach::train {
-namespace {
-
-// Memory on the host from which a copy to `device` goes on while the host does other things.
-at::Tensor host_memory(at::IntArrayRef sizes, at::ScalarType type, const at::Device& device) {
-  return at::empty(sizes, at::TensorOptions(type).pinned_memory(device.is_cuda()));
-}
-
-}  // namespace
 
 at::Device device_of(const Config& config) {
   return at::Device(config.device == "cuda" ? at::kCUDA : at::kCPU);
