@@ -5,8 +5,9 @@
 
 A training step is forward, a loss and backward with gradients for the weights, no optimizer. Both
 libraries run in this process, in turn, on the same input. On a GPU steps are queued ahead and timed
-by events over a block of them, so that the host's part counts where it is the slower one. Outputs
-and gradients are compared before anything is timed.
+by events over a block of them, so that the host's part counts where it is the slower one. There
+nn.LSTM is cuDNN's, in float32 as hdetach's ("torch") and as PyTorch has it by default, with products
+rounded to tf32 ("torch tf32"). Gradients are compared before anything is timed.
 """
 import argparse
 import json
@@ -83,6 +84,14 @@ def training_step(module, x, weight):
     return step
 
 
+def with_tf32(step):
+    def rounded():
+        torch.backends.cudnn.allow_tf32 = True
+        step()
+        torch.backends.cudnn.allow_tf32 = False
+    return rounded
+
+
 def gradients(module, step):
     step()
     return [parameter.grad.clone() for parameter in module.parameters()]
@@ -110,6 +119,8 @@ def dense(name, device, args):
     error = compare(modules["hdetach 0"], theirs, x, weight, 1e-3)
     runs = {key: training_step(module, x, weight) for key, module in modules.items()}
     runs["torch"] = training_step(theirs, x, weight)
+    if device.type == "cuda":
+        runs["torch tf32"] = with_tf32(runs["torch"])
     ms = measure(runs, device, args)
     row = {"case": name, "T": steps, "B": batch, "I": inputs, "H": hidden, "error": error, "ms": ms,
            "torch_over_hdetach": {key: ms["torch"] / ms[key] for key in modules}}
@@ -170,6 +181,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="also write the rows as one JSON line")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    torch.backends.cudnn.allow_tf32 = False
     device = torch.device(args.device)
     machine = torch.cuda.get_device_name() if device.type == "cuda" else cpu_name()
     clock = "CPU time" if args.cpu_time else "wall time"
