@@ -23,18 +23,18 @@ SCHEMAS = {
         "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None",
         "(Tensor h, Tensor c)"),
     "lstm_stack": (
-        "Tensor input, Tensor h0, Tensor c0, Tensor[] weights, bool has_biases, int num_layers, "
+        "Tensor input, Tensor? h0, Tensor? c0, Tensor[] weights, bool has_biases, int num_layers, "
         "float dropout, bool train, bool bidirectional, Tensor[] h_scale, Tensor[] c_scale, "
         "Tensor? batch_sizes=None, Tensor? sorted_indices=None, bool return_cells=False",
         "(Tensor output, Tensor h_n, Tensor c_n, Tensor[] cells)"),
     "lstm_forward": (
         "Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, "
-        "Tensor? lengths, bool keep_gates, str kernel=\"\"",
+        "Tensor? lengths, bool keep_gates, str kernel_name=\"\"",
         "(Tensor h, Tensor c, Tensor gates)"),
     "lstm_backward": (
         "Tensor? dh, Tensor? dc, Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
         "Tensor? b_ih, Tensor? b_hh, Tensor? h_scale, Tensor? c_scale, Tensor? lengths, Tensor h, "
-        "Tensor c, Tensor gates, bool[7] wanted, str kernel=\"\"",
+        "Tensor c, Tensor gates, bool[7] wanted, str kernel_name=\"\"",
         "(Tensor dx, Tensor dh0, Tensor dc0, Tensor dw_ih, Tensor dw_hh, Tensor db_ih, "
         "Tensor db_hh)"),
     "sample_scales": (

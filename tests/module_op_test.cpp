@@ -26,7 +26,8 @@ auto find(const char* name) {
 }
 
 struct Call {
-  Tensor input, h0, c0;
+  Tensor input;
+  OptionalTensor h0, c0;
   Tensors weights;
   bool has_biases = true;
   int64_t num_layers = 1;
@@ -128,16 +129,12 @@ TEST(ModuleOp, TakesPackedSequences) {
       });
     };
     const Result got = differentiate(ours, input, hx, [&] {
-      const auto sorted = [&](const Tensor& t) {
-        return t.index_select(1, packed.sorted_indices());
-      };
-      Call call = call_of(ours, packed.data(), {sorted(std::get<0>(hx)), sorted(std::get<1>(hx))});
+      Call call = call_of(ours, packed.data(), hx);
       call.batch_sizes = packed.batch_sizes();
       call.sorted_indices = packed.sorted_indices();
       const auto [output, h_n, c_n, cells] = call();
       EXPECT_EQ(cells[1].sizes(), output.sizes());
-      return std::make_tuple(output, LSTMState(h_n.index_select(1, packed.unsorted_indices()),
-                                               c_n.index_select(1, packed.unsorted_indices())));
+      return std::make_tuple(output, LSTMState(h_n, c_n));
     });
     expect_bits_of(got, through(ours), "ours " + std::to_string(bits));
     expect_same(got, through(nn), "nn " + std::to_string(bits));
@@ -158,21 +155,20 @@ TEST(ModuleOp, DrawsWhatTheModuleDraws) {
     policy.layers = LayerDraw::kSeparate;
     policy.per_sample = true;
     LSTM module(LSTMOptions(options_of(2, 2)).policy(policy).seed(11));
-    const LSTMState zeros{at::zeros({4, kBatch, kHidden}), at::zeros({4, kBatch, kHidden})};
     const auto [h_scale, c_scale, drawn] =
         draw.call(kSteps, kBatch, 4, 0.5, path == Path::kCell ? "cell" : "hidden", "detach",
                   "separate", true, 11, 0);
     EXPECT_EQ(drawn, 4 * kSteps * kBatch);
     const auto packed = pack_padded_sequence(input, lengths, false, false);
     const Result got = differentiate(module, input, {}, [&] {
-      Call call = call_of(module, packed.data(), zeros);
+      Call call = call_of(module, packed.data(), {});
+      call.h0 = call.c0 = OptionalTensor();
       call.h_scale = h_scale;
       call.c_scale = c_scale;
       call.batch_sizes = packed.batch_sizes();
       call.sorted_indices = packed.sorted_indices();
       const auto [output, h_n, c_n, cells] = call();
-      return std::make_tuple(output, LSTMState(h_n.index_select(1, packed.unsorted_indices()),
-                                               c_n.index_select(1, packed.unsorted_indices())));
+      return std::make_tuple(output, LSTMState(h_n, c_n));
     });
     const Result want = differentiate(module, input, {}, [&] {
       const auto again = pack_padded_sequence(input, lengths, false, false);
@@ -232,6 +228,7 @@ TEST(ModuleOp, NamesWhatIsWrong) {
   says("[lstm_stack] c0 is on meta but input is on cpu;", [](Call& c) {
     c.c0 = at::empty({2, 3, 5}, at::device(at::kMeta));
   });
+  says("[lstm_stack] c0 is missing;", [](Call& c) { c.c0 = OptionalTensor(); });
   says("[lstm_stack] input has shape [6, 4]; it must be [T,B,I].", [](Call& c) {
     c.input = at::zeros({kSteps, kInput});
   });
@@ -243,6 +240,37 @@ TEST(ModuleOp, NamesWhatIsWrong) {
   says("[lstm] c_scale has 5 entries but x has T=6 steps.", [](Call& c) {
     c.c_scale = {at::ones({kSteps}), at::ones({5})};
   });
+}
+
+TEST(ModuleOp, NamesWhatIsWrongWithAPackedSequence) {
+  LSTM module(options_of(1, 0));
+  Call good = call_of(module, wave({6, kInput}, 0.9, at::kFloat), {});
+  good.h0 = good.c0 = OptionalTensor();
+  good.batch_sizes = at::tensor({3, 2, 1}, at::kLong);
+  good.sorted_indices = at::tensor({1, 2, 0}, at::kLong);
+  good();
+  const auto says = [&](const std::string& text, const auto& spoil) {
+    Call call = good;
+    spoil(call);
+    EXPECT_EQ(refusal_of(call), "[LSTM] " + text);
+  };
+  says("batch_sizes[1] of packed_input is 4; they must be positive and never grow.", [](Call& c) {
+    c.batch_sizes = at::tensor({1, 4, 1}, at::kLong);
+  });
+  says("packed_input has 6 rows of data but its batch_sizes sum to 5.", [](Call& c) {
+    c.batch_sizes = at::tensor({3, 1, 1}, at::kLong);
+  });
+  says("packed_input has no steps; a sequence needs at least one.",
+       [](Call& c) { c.batch_sizes = at::empty({0}, at::kLong); });
+  says("sorted_indices[2] of packed_input is 3; it must be in 0..B-1 with B=3.", [](Call& c) {
+    c.sorted_indices = at::tensor({1, 2, 3}, at::kLong);
+  });
+  says("sorted_indices of packed_input is Long of shape [2]; it must be int64 [B] with B=3.",
+       [](Call& c) {
+         c.sorted_indices = at::tensor({1, 0}, at::kLong);
+       });
+  says("packed_input is Half; it must be float32 or float64.",
+       [](Call& c) { c.input = c.input.to(at::kHalf); });
 }
 
 // One direction in float32: flip, and where for the reference, have no meta in LibTorch 1.13.

@@ -48,7 +48,7 @@ struct LSTMResult {
   std::vector<torch::Tensor> cells;  // the cell states of each layer, laid out as output
 };
 
-struct StackLayout;  // src/op/stack.h
+struct Packing;  // src/op/packing.h
 
 class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
  public:
@@ -95,10 +95,10 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
  private:
   int64_t num_directions() const { return options.bidirectional() ? 2 : 1; }
   ScaleGenerator& generator();
-  LSTMState checked_hx(const c10::optional<LSTMState>& hx, bool batched, int64_t batch,
-                       const torch::Tensor& like) const;
-  LSTMResult run(const torch::Tensor& input, const StackLayout& layout, const LSTMState& hx,
-                 const GradientScales& scales, bool want_cells);
+  c10::optional<LSTMState> checked_hx(const c10::optional<LSTMState>& hx, bool batched,
+                                      int64_t batch) const;
+  LSTMResult run(const torch::Tensor& input, const Packing* packing,
+                 const c10::optional<LSTMState>& hx, const GradientScales& scales, bool want_cells);
   LSTMResult run_dense(const torch::Tensor& input, const c10::optional<LSTMState>& hx,
                        const GradientScales* scales);
 

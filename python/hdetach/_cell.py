@@ -78,7 +78,7 @@ class LSTMCell(Steered, nn.LSTMCell):
             h = hx[0] if batched else hx[0].unsqueeze(0)
             c = hx[1] if batched else hx[1].unsqueeze(0)
         if torch.jit.is_scripting() or not torch.jit.is_tracing():  # a trace would keep the sizes
-            check_sizes(x, self.input_size, h, c, [x.size(0), self.hidden_size])
+            check_sizes(x, self.input_size, (h, c), [x.size(0), self.hidden_size])
         given = self.draw_scales(x.size(0), x.device) if scales is None else scales
         h, c = torch.ops.hdetach.lstm_cell(x, h, c, self.weight_ih, self.weight_hh, self.bias_ih,
                                            self.bias_hh, given[0], given[1])

@@ -1,19 +1,21 @@
 """What forward() is given, checked in the words that users of torch.nn.LSTM know."""
-from typing import Any, List
+from typing import Any, List, Optional, Tuple
 
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 
-def check_sizes(input: Tensor, input_size: int, h: Tensor, c: Tensor, expected: List[int]) -> None:
+def check_sizes(input: Tensor, input_size: int, hx: Optional[Tuple[Tensor, Tensor]],
+                expected: List[int]) -> None:
     """Raises RuntimeError, in torch.nn.LSTM's words, where the sizes do not fit each other."""
     if input.size(-1) != input_size:
         raise RuntimeError("input.size(-1) must be equal to input_size. Expected "
                            f"{input_size}, got {input.size(-1)}")
-    if list(h.size()) != expected:
-        raise RuntimeError(f"Expected hidden[0] size {expected}, got {list(h.size())}")
-    if list(c.size()) != expected:
-        raise RuntimeError(f"Expected hidden[1] size {expected}, got {list(c.size())}")
+    if hx is not None:
+        for index, state in enumerate(hx):
+            if list(state.size()) != expected:
+                raise RuntimeError(f"Expected hidden[{index}] size {expected}, got "
+                                   f"{list(state.size())}")
 
 
 def check_types(input: Any, hx: Any, scales: Any) -> None:

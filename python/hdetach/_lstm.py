@@ -190,30 +190,20 @@ class LSTM(Steered, nn.RNNBase):
     def _forward_packed(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]],
                         scales: Optional[Scales], return_cells: bool
                         ) -> Tuple[Tensor, Tuple[Tensor, Tensor], List[Tensor]]:
-        data, batch_sizes, order, back = input
+        data, batch_sizes, order, _ = input
         if data.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
-        if hx is not None and order is not None:
-            hx = (hx[0].index_select(1, order), hx[1].index_select(1, order))
-        output, hidden, cells = self._run(data, batch_sizes.size(0), int(batch_sizes[0]), hx,
-                                          batch_sizes, order, scales, return_cells)
-        if back is not None:
-            hidden = (hidden[0].index_select(1, back), hidden[1].index_select(1, back))
-        return output, hidden, cells
+        return self._run(data, batch_sizes.size(0), int(batch_sizes[0]), hx, batch_sizes, order,
+                         scales, return_cells)
 
     def _run(self, x: Tensor, steps: int, batch: int, hx: Optional[Tuple[Tensor, Tensor]],
              batch_sizes: Optional[Tensor], sorted_indices: Optional[Tensor],
              scales: Optional[Scales], return_cells: bool
              ) -> Tuple[Tensor, Tuple[Tensor, Tensor], List[Tensor]]:
-        """x: [T, B, I], or [N, I] when packed. The states are in the order of x."""
+        """x: [T, B, I], or [N, I] when packed."""
         entries = self.num_layers * (2 if self.bidirectional else 1)
-        if hx is None:
-            zeros = torch.zeros([entries, batch, self.hidden_size], dtype=x.dtype, device=x.device)
-            h0, c0 = zeros, zeros
-        else:
-            h0, c0 = hx
         if torch.jit.is_scripting() or not torch.jit.is_tracing():  # a trace would keep the sizes
-            check_sizes(x, self.input_size, h0, c0, [entries, batch, self.hidden_size])
+            check_sizes(x, self.input_size, hx, [entries, batch, self.hidden_size])
         if scales is None:
             h_scale, c_scale = self.draw_scales(steps, batch, x.device)
         else:
@@ -222,6 +212,10 @@ class LSTM(Steered, nn.RNNBase):
                 if given != 0 and given != entries:
                     raise ValueError(f"scales has a list of {given} entries; it must have "
                                      f"{entries} (num_layers * num_directions), or none")
+        h0: Optional[Tensor] = None
+        c0: Optional[Tensor] = None
+        if hx is not None:
+            h0, c0 = hx
         output, h_n, c_n, cells = torch.ops.hdetach.lstm_stack(
             x, h0, c0, self._weights(), self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional, _ones_for_none(h_scale, steps, x.device),

@@ -34,18 +34,15 @@ def check_detach(detach: float) -> float:
 
 
 def draw_keep(shape: List[int], detach: float, device: torch.device) -> Tensor:
-    """0 with probability `detach`, else 1, float32, from the default generator of `device`.
-
-    Blocks when u < detach with u in [0, 1): 0 never blocks and 1 always does.
-    """
-    return torch.rand(shape, dtype=torch.float32, device=device).ge_(detach)
+    """0 with probability `detach`, else 1, float32, from the default generator of `device`."""
+    return torch.empty(shape, dtype=torch.float32, device=device).bernoulli_(1.0 - detach)
 
 
 def draw_keep_from(generator: torch.Generator, shape: List[int], detach: float,
                    device: torch.device) -> Tensor:
     """As `draw_keep`, from a generator that may live on another device than the input."""
-    keep = torch.rand(shape, dtype=torch.float32, device=generator.device,
-                      generator=generator).ge_(detach)
+    keep = torch.empty(shape, dtype=torch.float32, device=generator.device)
+    keep.bernoulli_(1.0 - detach, generator=generator)
     if keep.device.type == "cpu" and device.type == "cuda":
         # From pinned memory the copy is queued, so neither the host nor the device waits.
         keep = keep.pin_memory()

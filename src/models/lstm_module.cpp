@@ -15,12 +15,6 @@ namespace {
 using at::Tensor;
 using torch::nn::utils::rnn::PackedSequence;
 
-LSTMState reordered(const LSTMState& hx, const Tensor& batch_order) {
-  if (!batch_order.defined()) return hx;
-  return {std::get<0>(hx).index_select(1, batch_order),
-          std::get<1>(hx).index_select(1, batch_order)};
-}
-
 }  // namespace
 
 LSTMOptions::LSTMOptions(const torch::nn::LSTMOptions& options)
@@ -107,13 +101,10 @@ GradientScales LSTMImpl::draw_scales(int64_t steps, int64_t batch) {
                 draws ? generator() : unused);
 }
 
-LSTMState LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx, bool batched, int64_t batch,
-                               const Tensor& like) const {
+c10::optional<LSTMState> LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx, bool batched,
+                                              int64_t batch) const {
+  if (!hx.has_value()) return {};
   const int64_t states = options.num_layers() * num_directions(), hidden = options.hidden_size();
-  if (!hx.has_value()) {
-    const Tensor zeros = at::zeros({states, batch, hidden}, like.options());
-    return {zeros, zeros};
-  }
   std::vector<int64_t> want{states, hidden};
   if (batched) want.insert(want.begin() + 1, batch);
   const auto check = [&](const char* name, const Tensor& state) {
@@ -122,16 +113,19 @@ LSTMState LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx, bool batched,
                 "; for this input it must be ", at::IntArrayRef(want), ".");
     return batched ? state : state.unsqueeze(1);
   };
-  return {check("h_0", std::get<0>(*hx)), check("c_0", std::get<1>(*hx))};
+  return LSTMState{check("h_0", std::get<0>(*hx)), check("c_0", std::get<1>(*hx))};
 }
 
-LSTMResult LSTMImpl::run(const Tensor& input, const StackLayout& layout, const LSTMState& hx,
-                         const GradientScales& scales, bool want_cells) {
+LSTMResult LSTMImpl::run(const Tensor& input, const Packing* packing,
+                         const c10::optional<LSTMState>& hx, const GradientScales& scales,
+                         bool want_cells) {
   const StackOptions stack{options.bias(), options.num_layers(), options.dropout(), is_training(),
                            options.bidirectional()};
   // Parameters are registered in the order that the stack takes them.
-  StackResult out = run_stack(input, layout, std::get<0>(hx), std::get<1>(hx), parameters_.values(),
-                              stack, scales, want_cells);
+  StackResult out =
+      run_stack(input, packing, hx ? OptionalTensor(std::get<0>(*hx)) : OptionalTensor(),
+                hx ? OptionalTensor(std::get<1>(*hx)) : OptionalTensor(), parameters_.values(),
+                stack, scales, want_cells);
   return {std::move(out.output), {std::move(out.h_n), std::move(out.c_n)}, std::move(out.cells)};
 }
 
@@ -148,8 +142,8 @@ LSTMResult LSTMImpl::run_dense(const Tensor& input, const c10::optional<LSTMStat
   const int64_t steps = x.size(0), batch = x.size(1);
   TORCH_CHECK(steps > 0 && batch > 0, "[LSTM] input has shape ", input.sizes(),
               "; it needs at least one step and one row.");
-  const LSTMState initial = checked_hx(hx, batched, batch, x);
-  LSTMResult out = run(x, StackLayout(), initial, scales ? *scales : draw_scales(steps, batch),
+  LSTMResult out = run(x, /*packing=*/nullptr, checked_hx(hx, batched, batch),
+                       scales ? *scales : draw_scales(steps, batch),
                        /*want_cells=*/scales != nullptr);
 
   const auto as_given = [&](const Tensor& t) {
@@ -185,14 +179,13 @@ std::tuple<PackedSequence, LSTMState> LSTMImpl::forward_with_packed_input(
               "[LSTM] packed_input holds data of shape ",
               data.defined() ? data.sizes() : at::IntArrayRef(),
               "; it must be [N,I] with I=", options.input_size(), ".");
-  const StackLayout layout = StackLayout::packed(
-      data, packed_input.batch_sizes(), packed_input.sorted_indices(), options.bidirectional());
-  const LSTMState initial = checked_hx(hx, /*batched=*/true, layout.batch, data);
-  LSTMResult out = run(data, layout, reordered(initial, packed_input.sorted_indices()),
-                       draw_scales(layout.steps, layout.batch), /*want_cells=*/false);
+  const Packing packing =
+      Packing::of(data, packed_input.batch_sizes(), packed_input.sorted_indices());
+  LSTMResult out = run(data, &packing, checked_hx(hx, /*batched=*/true, packing.batch),
+                       draw_scales(packing.steps, packing.batch), /*want_cells=*/false);
   return {PackedSequence(out.output, packed_input.batch_sizes(), packed_input.sorted_indices(),
                          packed_input.unsorted_indices()),
-          reordered(out.hx, packed_input.unsorted_indices())};
+          std::move(out.hx)};
 }
 
 }  // namespace hdetach

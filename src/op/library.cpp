@@ -82,10 +82,10 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell_autocast(
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> lstm_stack_autocast(
-    const at::Tensor& input, const at::Tensor& h0, const at::Tensor& c0, at::TensorList weights,
-    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-    at::TensorList h_scale, at::TensorList c_scale, const OptionalTensor& batch_sizes,
-    const OptionalTensor& sorted_indices, bool return_cells) {
+    const at::Tensor& input, const OptionalTensor& h0, const OptionalTensor& c0,
+    at::TensorList weights, bool has_biases, int64_t num_layers, double dropout, bool train,
+    bool bidirectional, at::TensorList h_scale, at::TensorList c_scale,
+    const OptionalTensor& batch_sizes, const OptionalTensor& sorted_indices, bool return_cells) {
   const FullPrecision inside;
   std::vector<at::Tensor> full_weights;
   for (const at::Tensor& weight : weights) full_weights.push_back(full(weight));
@@ -128,7 +128,7 @@ TORCH_LIBRARY(hdetach, m) {
       "Tensor? b_hh=None, Tensor? h_scale=None, Tensor? c_scale=None) -> (Tensor h, Tensor c)",
       lstm_cell_impl);
   m.def(
-      "lstm_stack(Tensor input, Tensor h0, Tensor c0, Tensor[] weights, bool has_biases, "
+      "lstm_stack(Tensor input, Tensor? h0, Tensor? c0, Tensor[] weights, bool has_biases, "
       "int num_layers, float dropout, bool train, bool bidirectional, Tensor[] h_scale, "
       "Tensor[] c_scale, Tensor? batch_sizes=None, Tensor? sorted_indices=None, "
       "bool return_cells=False) -> (Tensor output, Tensor h_n, Tensor c_n, Tensor[] cells)",
@@ -136,12 +136,12 @@ TORCH_LIBRARY(hdetach, m) {
   // What a traced graph is made of; gates is None unless keep_gates.
   m.def(
       "lstm_forward(Tensor x, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, "
-      "Tensor? b_hh, Tensor? lengths, bool keep_gates, str kernel=\"\") -> "
+      "Tensor? b_hh, Tensor? lengths, bool keep_gates, str kernel_name=\"\") -> "
       "(Tensor h, Tensor c, Tensor gates)");
   m.def(
       "lstm_backward(Tensor? dh, Tensor? dc, Tensor x, Tensor h0, Tensor c0, Tensor w_ih, "
       "Tensor w_hh, Tensor? b_ih, Tensor? b_hh, Tensor? h_scale, Tensor? c_scale, "
-      "Tensor? lengths, Tensor h, Tensor c, Tensor gates, bool[7] wanted, str kernel=\"\") -> "
+      "Tensor? lengths, Tensor h, Tensor c, Tensor gates, bool[7] wanted, str kernel_name=\"\") -> "
       "(Tensor dx, Tensor dh0, Tensor dc0, Tensor dw_ih, Tensor dw_hh, Tensor db_ih, "
       "Tensor db_hh)");
   m.def(

@@ -54,9 +54,9 @@ decltype(lstm_backward_kernel) lstm_backward_meta;
 // run_stack for Python and TorchScript. Without batch_sizes the input is [T,B,I], with them [N,I].
 // The lists of scales are empty (ones) or hold an entry for each layer and direction.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, std::vector<at::Tensor>> lstm_stack(
-    const at::Tensor& input, const at::Tensor& h0, const at::Tensor& c0, at::TensorList weights,
-    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-    at::TensorList h_scale, at::TensorList c_scale, const OptionalTensor& batch_sizes,
-    const OptionalTensor& sorted_indices, bool return_cells);
+    const at::Tensor& input, const OptionalTensor& h0, const OptionalTensor& c0,
+    at::TensorList weights, bool has_biases, int64_t num_layers, double dropout, bool train,
+    bool bidirectional, at::TensorList h_scale, at::TensorList c_scale,
+    const OptionalTensor& batch_sizes, const OptionalTensor& sorted_indices, bool return_cells);
 
 }  // namespace hdetach

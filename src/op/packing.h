@@ -1,0 +1,28 @@
+// The rows of a packed sequence as steps of hdetach::lstm, and back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <tuple>
+
+namespace hdetach {
+
+struct Packing {
+  int64_t steps = 0, batch = 0, rows = 0;
+  at::Tensor lengths;    // [B] on the data's device; undefined where all are T
+  at::Tensor first_row;  // [T], where the rows of each step begin; undefined likewise
+  at::Tensor order;  // sorted_indices: [B], which sequence of the batch each one is; or undefined
+
+  static Packing of(const at::Tensor& data, const at::Tensor& batch_sizes,
+                    const at::Tensor& sorted_indices);
+
+  // [N,F] -> [T,B,F] in the order of processing, zero where a sequence has no step.
+  at::Tensor to_steps(const at::Tensor& rows, bool reverse) const;
+  // [T,B,F] -> [N,F], if wanted, and [1,B,F]: the states after each sequence's last step, in the
+  // order of the batch before sorting.
+  std::tuple<at::Tensor, at::Tensor> to_rows(const at::Tensor& steps, bool reverse,
+                                             bool want_rows) const;
+};
+
+}  // namespace hdetach
