@@ -30,7 +30,10 @@ CASES = {  # T, B, I, H
     "caption": (20, 128, 512, 512),
 }
 DETACH = (0.0, 0.25, 0.5)
-PACKED = (100, 64, 64, 128)  # T, B, I, H of the packed batch; lengths are drawn in 1..T
+PACKED = {  # T, B, I, H; lengths are drawn in 1..T
+    "cpu": [(100, 64, 64, 128)],
+    "cuda": [(100, 64, 64, 128), (400, 128, 64, 256)],  # the host is slower, and the GPU is
+}
 
 
 def timer(device, cpu_time):
@@ -130,9 +133,9 @@ def dense(name, device, args):
     return row
 
 
-def packed(name, device, args):
+def packed(name, sizes, device, args):
     """Packed against padded sequences of T steps: 'ragged' ones, or 'full' ones, all of T."""
-    steps, batch, inputs, hidden = PACKED
+    steps, batch, inputs, hidden = sizes
     torch.manual_seed(1)
     lengths = torch.randint(1 if name == "ragged" else steps, steps + 1, (batch,))
     lengths[0] = steps
@@ -188,7 +191,8 @@ def main():
     print(f"{machine}, {args.threads} threads, {clock}, torch {torch.__version__}, "
           f"commit {commit()}")
     rows = [dense(name, device, args) for name in args.cases]
-    rows += [packed(name, device, args) for name in ("ragged", "full")]
+    rows += [packed(name, sizes, device, args) for sizes in PACKED[device.type]
+             for name in ("ragged", "full")]
     record = {"device": device.type, "machine": machine, "threads": args.threads, "clock": clock,
               "torch": torch.__version__, "hdetach": hdetach.__version__, "commit": commit(),
               "rows": rows}
