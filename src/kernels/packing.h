@@ -54,10 +54,14 @@ HDETACH_HOST_DEVICE inline void move_row(const PackedBatch& batch, const PackedD
   }
 }
 
-// All rows, queued on a cudaStream_t: from rows and last into steps, or back. An order that is not
-// one stops the device, as an index of torch's would.
+// All rows of h's data and, unless its steps are null, of c's, queued on a cudaStream_t: from rows
+// and last into steps, or back. An order that is not one stops the device, as torch's indices do.
 template <typename T>
-void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& data, bool to_steps,
-                      void* stream);
+void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& h, const PackedData<T>& c,
+                      bool to_steps, void* stream);
+
+// Numbers to the device as arguments of launches: for a few hundred that costs less than a copy,
+// needs no pinned memory, and nobody waits for it.
+void upload_cuda(const int64_t* numbers, int64_t count, int64_t* to, void* stream);
 
 }  // namespace hdetach

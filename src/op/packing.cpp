@@ -8,12 +8,12 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include "kernels/packing.h"
 #include "op/cuda_stream.h"
-#include "op/host_memory.h"
 #include "op/ops.h"
 #include "op/sizes.h"
 
@@ -35,114 +35,176 @@ T* values(const Tensor& tensor) {
 
 template <typename T>
 void move_packed_cpu(const PackedBatch& batch, const PackedData<T>& data, bool to_steps) {
-  const int64_t row_work = std::max<int64_t>(data.width, 1);
-  at::parallel_for(0, batch.steps, std::max<int64_t>(32768 / (row_work * batch.batch), 1),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t t = begin; t < end; ++t) {
-                       for (int64_t b = 0; b < batch.batch; ++b) {
-                         if (to_steps) {
-                           move_row<T, true>(batch, data, t, b, 0, 1);
-                         } else {
-                           move_row<T, false>(batch, data, t, b, 0, 1);
-                         }
-                       }
-                     }
-                   });
+  const int64_t grain = 32768 / (data.width * batch.batch + 1) + 1;  // steps worth a thread
+  at::parallel_for(0, batch.steps, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin * batch.batch; row < end * batch.batch; ++row) {
+      const auto move = to_steps ? move_row<T, true> : move_row<T, false>;
+      move(batch, data, row / batch.batch, row % batch.batch, /*first=*/0, /*stride=*/1);
+    }
+  });
 }
 
-// Contiguous tensors, each of which may be undefined but for steps.
-void move_packed(const Packing& packing, bool reverse, const Tensor& steps, const Tensor& rows,
-                 const Tensor& last, bool to_steps) {
+// Of h or of c, all contiguous: steps [T,B,F], rows [N,F], last [1,B,F]. Rows or last may be
+// undefined; where both are, nothing is asked for, and steps are undefined too.
+struct Part {
+  Tensor steps, rows, last;
+
+  template <typename T>
+  PackedData<T> data() const {
+    return {values<T>(steps), values<T>(rows), values<T>(last),
+            steps.defined() ? steps.size(2) : 0};
+  }
+};
+
+void move_packed(const Packing& packing, bool reverse, const Part& h, const Part& c,
+                 bool to_steps) {
   const PackedBatch batch{
       packing.steps,          packing.batch, numbers(packing.lengths), numbers(packing.first_row),
       numbers(packing.order), reverse};
-  const c10::OptionalDeviceGuard guard(steps.device());
-  AT_DISPATCH_FLOATING_TYPES(steps.scalar_type(), "packed sequence", [&] {
-    const PackedData<scalar_t> data{values<scalar_t>(steps), values<scalar_t>(rows),
-                                    values<scalar_t>(last), steps.size(2)};
-    if (steps.device().is_cpu()) {
-      move_packed_cpu(batch, data, to_steps);
+  const Part &one = h.steps.defined() ? h : c, &other = h.steps.defined() ? c : Part();
+  const c10::OptionalDeviceGuard guard(one.steps.device());
+  AT_DISPATCH_FLOATING_TYPES(one.steps.scalar_type(), "packed sequence", [&] {
+    const auto first = one.data<scalar_t>(), second = other.data<scalar_t>();
+    if (one.steps.device().is_cpu()) {
+      move_packed_cpu(batch, first, to_steps);
+      if (other.steps.defined()) move_packed_cpu(batch, second, to_steps);
     } else {
 #ifdef HDETACH_WITH_CUDA
-      move_packed_cuda(batch, data, to_steps, current_stream());
+      move_packed_cuda(batch, first, second, to_steps, current_stream());
 #endif
     }
   });
 }
 
-void save(AutogradContext* context, const Packing& packing, bool reverse) {
+// Which of h's rows, h's last, c's rows and c's last there are.
+using Given = std::array<bool, 4>;
+
+struct Saved {
+  Packing packing;
+  bool reverse;
+  Given given;
+};
+
+void save(AutogradContext* context, const Saved& what) {
+  const Packing& packing = what.packing;
+  const Given& given = what.given;
   context->save_for_backward({packing.lengths, packing.first_row, packing.order});
-  context->saved_data["size"] = std::vector<int64_t>{packing.steps, packing.batch, packing.rows};
-  context->saved_data["reverse"] = reverse;
+  context->saved_data["what"] =
+      std::vector<int64_t>{packing.steps, packing.batch, packing.rows, what.reverse,
+                           given[0],      given[1],      given[2],     given[3]};
   context->set_materialize_grads(false);
 }
 
-std::pair<Packing, bool> saved(AutogradContext* context) {
+Saved restore(AutogradContext* context) {
   const variable_list tensors = context->get_saved_variables();
-  const std::vector<int64_t> size = context->saved_data["size"].toIntVector();
-  return {Packing{size[0], size[1], size[2], tensors[0], tensors[1], tensors[2]},
-          context->saved_data["reverse"].toBool()};
+  const std::vector<int64_t> what = context->saved_data["what"].toIntVector();
+  return {{what[0], what[1], what[2], tensors[0], tensors[1], tensors[2]},
+          what[3] != 0,
+          {what[4] != 0, what[5] != 0, what[6] != 0, what[7] != 0}};
 }
 
-// Two linear maps, each the other's transpose. Of rows and last either may be left out.
+// Two linear maps, each the other's transpose: rows and last states, those of `given` in that
+// order, and steps, of h and of c where something of it is given.
 struct ToSteps : torch::autograd::Function<ToSteps> {
-  static Tensor forward(AutogradContext* context, const OptionalTensor& rows,
-                        const OptionalTensor& last, const Packing& packing, bool reverse);
+  static variable_list forward(AutogradContext* context, at::TensorList parts, const Saved& what);
   static variable_list backward(AutogradContext* context, const variable_list& grads);
 };
 
 struct ToRows : torch::autograd::Function<ToRows> {
-  static variable_list forward(AutogradContext* context, const Tensor& steps,
-                               const Packing& packing, bool reverse, bool want_rows,
-                               bool want_last);
+  static variable_list forward(AutogradContext* context, at::TensorList steps, const Saved& what);
   static variable_list backward(AutogradContext* context, const variable_list& grads);
 };
 
-Tensor ToSteps::forward(AutogradContext* context, const OptionalTensor& rows,
-                        const OptionalTensor& last, const Packing& packing, bool reverse) {
-  const Tensor given_rows = rows.has_value() ? rows->contiguous() : Tensor();
-  const Tensor given_last = last.has_value() ? last->contiguous() : Tensor();
-  const Tensor& any = given_rows.defined() ? given_rows : given_last;
-  const Tensor steps = at::empty({packing.steps, packing.batch, any.size(-1)}, any.options());
-  move_packed(packing, reverse, steps, given_rows, given_last, /*to_steps=*/true);
-  save(context, packing, reverse);
-  context->saved_data["has_rows"] = given_rows.defined();
-  context->saved_data["has_last"] = given_last.defined();
-  return steps;
+variable_list ToSteps::forward(AutogradContext* context, at::TensorList parts, const Saved& what) {
+  const Packing& packing = what.packing;
+  Part part[2];
+  variable_list out;
+  for (size_t i = 0, next = 0; i < 4; ++i) {
+    if (!what.given[i]) continue;
+    const Tensor own = parts[next++].contiguous();
+    (i % 2 == 0 ? part[i / 2].rows : part[i / 2].last) = own;
+    if (part[i / 2].steps.defined()) continue;
+    part[i / 2].steps = at::empty({packing.steps, packing.batch, own.size(-1)}, own.options());
+    out.push_back(part[i / 2].steps);
+  }
+  move_packed(packing, what.reverse, part[0], part[1], /*to_steps=*/true);
+  save(context, what);
+  return out;
 }
 
 variable_list ToSteps::backward(AutogradContext* context, const variable_list& grads) {
-  if (!grads[0].defined()) return variable_list(4);
-  const auto [packing, reverse] = saved(context);
-  const bool has_rows = context->saved_data["has_rows"].toBool();
-  const bool has_last = context->saved_data["has_last"].toBool();
-  const variable_list out = ToRows::apply(grads[0], packing, reverse, has_rows, has_last);
-  return {has_rows ? out[0] : Tensor(), has_last ? out[has_rows] : Tensor(), Tensor(), Tensor()};
+  const Saved what = restore(context);
+  Saved wanted = what;
+  variable_list steps, result;
+  for (size_t of = 0, next = 0; of < 2; ++of) {
+    if (!what.given[2 * of] && !what.given[2 * of + 1]) continue;
+    const Tensor& grad = grads[next++];
+    if (grad.defined()) {
+      steps.push_back(grad);
+    } else {
+      wanted.given[2 * of] = wanted.given[2 * of + 1] = false;
+    }
+  }
+  const variable_list found = steps.empty() ? steps : ToRows::apply(at::TensorList(steps), wanted);
+  for (size_t i = 0, next = 0; i < 4; ++i) {
+    if (what.given[i]) result.push_back(wanted.given[i] ? found[next++] : Tensor());
+  }
+  result.emplace_back();  // of `what`
+  return result;
 }
 
-variable_list ToRows::forward(AutogradContext* context, const Tensor& steps, const Packing& packing,
-                              bool reverse, bool want_rows, bool want_last) {
-  const int64_t width = steps.size(2);
-  Tensor rows, last;
+variable_list ToRows::forward(AutogradContext* context, at::TensorList steps, const Saved& what) {
+  const Packing& packing = what.packing;
+  Part part[2];
   variable_list out;
-  if (want_rows) out.push_back(rows = at::empty({packing.rows, width}, steps.options()));
-  if (want_last) out.push_back(last = at::empty({1, packing.batch, width}, steps.options()));
-  move_packed(packing, reverse, steps.contiguous(), rows, last, /*to_steps=*/false);
-  save(context, packing, reverse);
-  context->saved_data["has_rows"] = want_rows;
+  for (size_t i = 0, next = 0; i < 4; ++i) {
+    if (!what.given[i]) continue;
+    Part& own = part[i / 2];
+    if (!own.steps.defined()) own.steps = steps[next++].contiguous();
+    const int64_t width = own.steps.size(2);
+    if (i % 2 == 0) {
+      out.push_back(own.rows = at::empty({packing.rows, width}, own.steps.options()));
+    } else {
+      out.push_back(own.last = at::empty({1, packing.batch, width}, own.steps.options()));
+    }
+  }
+  move_packed(packing, what.reverse, part[0], part[1], /*to_steps=*/false);
+  save(context, what);
   return out;
 }
 
 variable_list ToRows::backward(AutogradContext* context, const variable_list& grads) {
-  const auto [packing, reverse] = saved(context);
-  const size_t has_rows = context->saved_data["has_rows"].toBool() ? 1 : 0;
-  const Tensor rows = has_rows == 1 ? grads[0] : Tensor();
-  const Tensor last = grads.size() > has_rows ? grads[has_rows] : Tensor();
-  variable_list result(5);
-  if (rows.defined() || last.defined()) {
-    result[0] = ToSteps::apply(optional(rows), optional(last), packing, reverse);
+  const Saved what = restore(context);
+  Saved found = what;
+  variable_list parts, result;
+  for (size_t i = 0, next = 0; i < 4; ++i) {
+    if (!what.given[i]) continue;
+    const Tensor& grad = grads[next++];
+    found.given[i] = grad.defined();
+    if (grad.defined()) parts.push_back(grad);
   }
+  const variable_list steps = parts.empty() ? parts : ToSteps::apply(at::TensorList(parts), found);
+  for (size_t of = 0, next = 0; of < 2; ++of) {
+    if (!what.given[2 * of] && !what.given[2 * of + 1]) continue;
+    const bool any = found.given[2 * of] || found.given[2 * of + 1];
+    result.push_back(any ? steps[next++] : Tensor());
+  }
+  result.emplace_back();  // of `what`
   return result;
+}
+
+Tensor on_device(const std::vector<int64_t>& table, const at::Device& device) {
+  const auto count = static_cast<int64_t>(table.size());
+  const Tensor there = at::empty({count}, at::TensorOptions(at::kLong).device(device));
+  if (device.is_cpu()) {
+    std::copy(table.begin(), table.end(), there.data_ptr<int64_t>());
+  } else {
+#ifdef HDETACH_WITH_CUDA
+    const c10::OptionalDeviceGuard guard(device);
+    upload_cuda(table.data(), count, there.data_ptr<int64_t>(), current_stream());
+#endif
+  }
+  return there;
 }
 
 Tensor checked_order(const Tensor& sorted_indices, int64_t batch, const Tensor& data) {
@@ -185,33 +247,39 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
 
   Packing packing{steps, sizes[0], stored, {}, {}, checked_order(sorted_indices, sizes[0], data)};
   if (stored == steps * packing.batch) return packing;
-  // Both in one copy, which nobody waits for.
-  const Tensor table = host_memory({packing.batch + steps}, at::kLong, data.device());
-  int64_t* length = table.data_ptr<int64_t>();
+  std::vector<int64_t> table(packing.batch + steps);
+  int64_t* length = table.data();
   int64_t* row = length + packing.batch;
-  row[0] = 0;
   for (int64_t t = 0; t < steps; ++t) {
     std::fill(length, length + sizes[t], t + 1);
     if (t > 0) row[t] = row[t - 1] + sizes[t - 1];
   }
-  const Tensor there = table.to(data.device(), at::kLong, /*non_blocking=*/true);
+  const Tensor there = on_device(table, data.device());
   packing.lengths = there.narrow(0, 0, packing.batch);
   packing.first_row = there.narrow(0, packing.batch, steps);
   return packing;
 }
 
 Tensor Packing::to_steps(const Tensor& rows, bool reverse) const {
-  if (lengths.defined()) return ToSteps::apply(rows, OptionalTensor(), *this, reverse);
+  if (lengths.defined()) {
+    return ToSteps::apply(at::TensorList(rows), Saved{*this, reverse, {true}})[0];
+  }
   const Tensor dense = rows.reshape({steps, batch, rows.size(1)});
   return reverse ? dense.flip(0) : dense;
 }
 
-std::tuple<Tensor, Tensor> Packing::to_rows(const Tensor& states, bool reverse,
-                                            bool want_rows) const {
-  const bool move = want_rows && lengths.defined();
-  const variable_list out = ToRows::apply(states, *this, reverse, move, /*want_last=*/true);
-  if (move || !want_rows) return {move ? out[0] : Tensor(), out.back()};
-  return {(reverse ? states.flip(0) : states).flatten(0, 1), out.back()};
+PackedStates Packing::to_rows(const Tensor& h, const Tensor& c, bool reverse,
+                              bool want_cells) const {
+  const bool ragged = lengths.defined();
+  const Tensor both[] = {h, c};
+  const variable_list moved = ToRows::apply(
+      at::TensorList(both), Saved{*this, reverse, {ragged, true, ragged && want_cells, true}});
+  const auto dense = [&](const Tensor& states) {
+    return (reverse ? states.flip(0) : states).flatten(0, 1);
+  };
+  PackedStates out{ragged ? moved[0] : dense(h), moved[ragged ? 1 : 0], {}, moved.back()};
+  if (want_cells) out.c_rows = ragged ? moved[2] : dense(c);
+  return out;
 }
 
 }  // namespace hdetach

@@ -4,9 +4,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <tuple>
 
 namespace hdetach {
+
+struct PackedStates {
+  at::Tensor h_rows, h_last, c_rows, c_last;
+};
 
 struct Packing {
   int64_t steps = 0, batch = 0, rows = 0;
@@ -19,10 +22,10 @@ struct Packing {
 
   // [N,F] -> [T,B,F] in the order of processing, zero where a sequence has no step.
   at::Tensor to_steps(const at::Tensor& rows, bool reverse) const;
-  // [T,B,F] -> [N,F], if wanted, and [1,B,F]: the states after each sequence's last step, in the
-  // order of the batch before sorting.
-  std::tuple<at::Tensor, at::Tensor> to_rows(const at::Tensor& steps, bool reverse,
-                                             bool want_rows) const;
+  // [T,B,F] of h and c -> their rows [N,F], c's if wanted, and [1,B,F] of each: the states after
+  // each sequence's last step, in the order of the batch before sorting.
+  PackedStates to_rows(const at::Tensor& h, const at::Tensor& c, bool reverse,
+                       bool want_cells) const;
 };
 
 }  // namespace hdetach

@@ -137,19 +137,18 @@ StackResult run_stack(Tensor input, const Packing* packing, const OptionalTensor
       const auto [h, c] = lstm(x, state(h0, index), state(c0, index), w[0], w[1], bias(2), bias(3),
                                entry(scales.h_scale, index), entry(scales.c_scale, index),
                                optional(packing != nullptr ? packing->lengths : Tensor()));
-      const auto keep = [&](const Tensor& states, bool wanted, std::vector<Tensor>& of_layer,
-                            std::vector<Tensor>& last) {
-        if (packing != nullptr) {
-          auto [rows, final_state] = packing->to_rows(states, reverse, wanted);
-          if (wanted) of_layer.push_back(std::move(rows));
-          last.push_back(std::move(final_state));
-          return;
-        }
-        if (wanted) of_layer.push_back(reverse ? states.flip(0) : states);
-        last.push_back(states.narrow(0, -1, 1));
-      };
-      keep(h, true, layer_h, h_n);
-      keep(c, want_cells, layer_c, c_n);
+      if (packing != nullptr) {
+        PackedStates states = packing->to_rows(h, c, reverse, want_cells);
+        layer_h.push_back(std::move(states.h_rows));
+        layer_c.push_back(std::move(states.c_rows));
+        h_n.push_back(std::move(states.h_last));
+        c_n.push_back(std::move(states.c_last));
+      } else {
+        layer_h.push_back(reverse ? h.flip(0) : h);
+        if (want_cells) layer_c.push_back(reverse ? c.flip(0) : c);
+        h_n.push_back(h.narrow(0, -1, 1));
+        c_n.push_back(c.narrow(0, -1, 1));
+      }
     }
     input = joined(layer_h);
     if (want_cells) cells.push_back(joined(layer_c));
