@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -105,55 +106,24 @@ Saved restore(AutogradContext* context) {
 
 // Two linear maps, each the other's transpose: rows and last states, those of `given` in that
 // order, and steps, of h and of c where something of it is given.
-struct ToSteps : torch::autograd::Function<ToSteps> {
-  static variable_list forward(AutogradContext* context, at::TensorList parts, const Saved& what);
-  static variable_list backward(AutogradContext* context, const variable_list& grads);
-};
-
-struct ToRows : torch::autograd::Function<ToRows> {
-  static variable_list forward(AutogradContext* context, at::TensorList steps, const Saved& what);
-  static variable_list backward(AutogradContext* context, const variable_list& grads);
-};
-
-variable_list ToSteps::forward(AutogradContext* context, at::TensorList parts, const Saved& what) {
+variable_list steps_of(at::TensorList parts, const Saved& what) {
   const Packing& packing = what.packing;
   Part part[2];
   variable_list out;
   for (size_t i = 0, next = 0; i < 4; ++i) {
     if (!what.given[i]) continue;
-    const Tensor own = parts[next++].contiguous();
-    (i % 2 == 0 ? part[i / 2].rows : part[i / 2].last) = own;
-    if (part[i / 2].steps.defined()) continue;
-    part[i / 2].steps = at::empty({packing.steps, packing.batch, own.size(-1)}, own.options());
-    out.push_back(part[i / 2].steps);
+    Part& own = part[i / 2];
+    const Tensor from = parts[next++].contiguous();
+    (i % 2 == 0 ? own.rows : own.last) = from;
+    if (own.steps.defined()) continue;
+    own.steps = at::empty({packing.steps, packing.batch, from.size(-1)}, from.options());
+    out.push_back(own.steps);
   }
   move_packed(packing, what.reverse, part[0], part[1], /*to_steps=*/true);
-  save(context, what);
   return out;
 }
 
-variable_list ToSteps::backward(AutogradContext* context, const variable_list& grads) {
-  const Saved what = restore(context);
-  Saved wanted = what;
-  variable_list steps, result;
-  for (size_t of = 0, next = 0; of < 2; ++of) {
-    if (!what.given[2 * of] && !what.given[2 * of + 1]) continue;
-    const Tensor& grad = grads[next++];
-    if (grad.defined()) {
-      steps.push_back(grad);
-    } else {
-      wanted.given[2 * of] = wanted.given[2 * of + 1] = false;
-    }
-  }
-  const variable_list found = steps.empty() ? steps : ToRows::apply(at::TensorList(steps), wanted);
-  for (size_t i = 0, next = 0; i < 4; ++i) {
-    if (what.given[i]) result.push_back(wanted.given[i] ? found[next++] : Tensor());
-  }
-  result.emplace_back();  // of `what`
-  return result;
-}
-
-variable_list ToRows::forward(AutogradContext* context, at::TensorList steps, const Saved& what) {
+variable_list rows_of(at::TensorList steps, const Saved& what) {
   const Packing& packing = what.packing;
   Part part[2];
   variable_list out;
@@ -169,8 +139,59 @@ variable_list ToRows::forward(AutogradContext* context, at::TensorList steps, co
     }
   }
   move_packed(packing, what.reverse, part[0], part[1], /*to_steps=*/false);
-  save(context, what);
   return out;
+}
+
+struct ToSteps : torch::autograd::Function<ToSteps> {
+  static constexpr auto kMap = steps_of;
+  static variable_list forward(AutogradContext* context, at::TensorList parts, const Saved& what);
+  static variable_list backward(AutogradContext* context, const variable_list& grads);
+};
+
+struct ToRows : torch::autograd::Function<ToRows> {
+  static constexpr auto kMap = rows_of;
+  static variable_list forward(AutogradContext* context, at::TensorList steps, const Saved& what);
+  static variable_list backward(AutogradContext* context, const variable_list& grads);
+};
+
+// Without a node of the graph where none is needed: most first layers and backward passes.
+template <typename Map>
+variable_list mapped(at::TensorList from, const Saved& what) {
+  const auto needs_grad = [](const Tensor& tensor) { return tensor.requires_grad(); };
+  const bool in_graph =
+      c10::GradMode::is_enabled() && std::any_of(from.begin(), from.end(), needs_grad);
+  return in_graph ? Map::apply(from, what) : Map::kMap(from, what);
+}
+
+variable_list ToSteps::forward(AutogradContext* context, at::TensorList parts, const Saved& what) {
+  save(context, what);
+  return steps_of(parts, what);
+}
+
+variable_list ToRows::forward(AutogradContext* context, at::TensorList steps, const Saved& what) {
+  save(context, what);
+  return rows_of(steps, what);
+}
+
+variable_list ToSteps::backward(AutogradContext* context, const variable_list& grads) {
+  const Saved what = restore(context);
+  Saved wanted = what;
+  variable_list steps, result;
+  for (size_t of = 0, next = 0; of < 2; ++of) {
+    if (!what.given[2 * of] && !what.given[2 * of + 1]) continue;
+    const Tensor& grad = grads[next++];
+    if (grad.defined()) {
+      steps.push_back(grad);
+    } else {
+      wanted.given[2 * of] = wanted.given[2 * of + 1] = false;
+    }
+  }
+  const variable_list found = steps.empty() ? steps : mapped<ToRows>(steps, wanted);
+  for (size_t i = 0, next = 0; i < 4; ++i) {
+    if (what.given[i]) result.push_back(wanted.given[i] ? found[next++] : Tensor());
+  }
+  result.emplace_back();  // of `what`
+  return result;
 }
 
 variable_list ToRows::backward(AutogradContext* context, const variable_list& grads) {
@@ -183,7 +204,7 @@ variable_list ToRows::backward(AutogradContext* context, const variable_list& gr
     found.given[i] = grad.defined();
     if (grad.defined()) parts.push_back(grad);
   }
-  const variable_list steps = parts.empty() ? parts : ToSteps::apply(at::TensorList(parts), found);
+  const variable_list steps = parts.empty() ? parts : mapped<ToSteps>(parts, found);
   for (size_t of = 0, next = 0; of < 2; ++of) {
     if (!what.given[2 * of] && !what.given[2 * of + 1]) continue;
     const bool any = found.given[2 * of] || found.given[2 * of + 1];
@@ -262,7 +283,7 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
 
 Tensor Packing::to_steps(const Tensor& rows, bool reverse) const {
   if (lengths.defined()) {
-    return ToSteps::apply(at::TensorList(rows), Saved{*this, reverse, {true}})[0];
+    return mapped<ToSteps>(rows, Saved{*this, reverse, {true}})[0];
   }
   const Tensor dense = rows.reshape({steps, batch, rows.size(1)});
   return reverse ? dense.flip(0) : dense;
@@ -272,8 +293,8 @@ PackedStates Packing::to_rows(const Tensor& h, const Tensor& c, bool reverse,
                               bool want_cells) const {
   const bool ragged = lengths.defined();
   const Tensor both[] = {h, c};
-  const variable_list moved = ToRows::apply(
-      at::TensorList(both), Saved{*this, reverse, {ragged, true, ragged && want_cells, true}});
+  const Saved what{*this, reverse, {ragged, true, ragged && want_cells, true}};
+  const variable_list moved = mapped<ToRows>(both, what);
   const auto dense = [&](const Tensor& states) {
     return (reverse ? states.flip(0) : states).flatten(0, 1);
   };
