@@ -262,13 +262,23 @@ TEST(ModuleOp, NamesWhatIsWrongWithAPackedSequence) {
   });
   says("packed_input has no steps; a sequence needs at least one.",
        [](Call& c) { c.batch_sizes = at::empty({0}, at::kLong); });
-  says("sorted_indices[2] of packed_input is 3; it must be in 0..B-1 with B=3.", [](Call& c) {
-    c.sorted_indices = at::tensor({1, 2, 3}, at::kLong);
-  });
+  says("sorted_indices[2] of packed_input is 3; they must be 0..B-1 in some order, with B=3.",
+       [](Call& c) {
+         c.sorted_indices = at::tensor({1, 2, 3}, at::kLong);
+       });
+  says("sorted_indices[1] of packed_input is 2; they must be 0..B-1 in some order, with B=3.",
+       [](Call& c) {
+         c.sorted_indices = at::tensor({2, 2, 0}, at::kLong);
+       });
   says("sorted_indices of packed_input is Long of shape [2]; it must be int64 [B] with B=3.",
        [](Call& c) {
          c.sorted_indices = at::tensor({1, 0}, at::kLong);
        });
+  says(
+      "batch_sizes of packed_input must be numbers on the CPU, to be read now, and its data must "
+      "be "
+      "there; torch.compile and the meta device cannot take a packed sequence.",
+      [](Call& c) { c.input = c.input.to(at::kMeta); });
   says("packed_input is Half; it must be float32 or float64.",
        [](Call& c) { c.input = c.input.to(at::kHalf); });
 }

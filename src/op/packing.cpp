@@ -237,10 +237,14 @@ Tensor checked_order(const Tensor& sorted_indices, int64_t batch, const Tensor& 
   TORCH_CHECK(sorted_indices.device() == data.device(), "[LSTM] sorted_indices of packed_input is ",
               "on ", sorted_indices.device(), " but its data is on ", data.device(), ".");
   const Tensor order = sorted_indices.contiguous();
-  for (int64_t b = 0; order.device().is_cpu() && b < batch; ++b) {
+  if (!order.device().is_cpu()) return order;
+  std::vector<bool> seen(batch);
+  for (int64_t b = 0; b < batch; ++b) {
     const int64_t place = order.data_ptr<int64_t>()[b];
-    TORCH_CHECK(place >= 0 && place < batch, "[LSTM] sorted_indices[", b, "] of packed_input is ",
-                place, "; it must be in 0..B-1 with B=", batch, ".");
+    TORCH_CHECK(place >= 0 && place < batch && !seen[place], "[LSTM] sorted_indices[", b,
+                "] of packed_input is ", place,
+                "; they must be 0..B-1 in some order, with B=", batch, ".");
+    seen[place] = true;
   }
   return order;
 }
@@ -248,9 +252,10 @@ Tensor checked_order(const Tensor& sorted_indices, int64_t batch, const Tensor& 
 }  // namespace
 
 Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor& sorted_indices) {
-  TORCH_CHECK(batch_sizes.device().is_cpu() && !is_traced(batch_sizes),
-              "[LSTM] batch_sizes of packed_input must be numbers on the CPU, to be read now; "
-              "torch.compile cannot take a packed sequence.");
+  TORCH_CHECK(batch_sizes.device().is_cpu() && !is_traced(batch_sizes) && !is_traced(data),
+              "[LSTM] batch_sizes of packed_input must be numbers on the CPU, to be read now, and "
+              "its data must be there; torch.compile and the meta device cannot take a packed "
+              "sequence.");
   TORCH_CHECK(data.scalar_type() == at::kFloat || data.scalar_type() == at::kDouble,
               "[LSTM] packed_input is ", data.scalar_type(), "; it must be float32 or float64.");
   const Tensor sizes_tensor = batch_sizes.to(at::kLong).contiguous();
