@@ -9,7 +9,7 @@
 from ._library import load as _load
 
 __version__ = "0.1.0"
-library_path = _load()  # of the compiled library that this process uses
+loaded_from = _load()  # the path of the compiled library
 
 from ._cell import LSTMCell  # noqa: E402  (the modules need the ops that load() brings)
 from ._convert import convert, restore  # noqa: E402
@@ -19,4 +19,4 @@ from ._onnx import export_onnx  # noqa: E402
 from ._policy import CellScales, Scales  # noqa: E402
 
 __all__ = ["LSTM", "LSTMCell", "lstm", "lstm_cell", "sample_scales", "convert", "restore",
-           "export_onnx", "Scales", "CellScales", "library_path", "__version__"]
+           "export_onnx", "Scales", "CellScales", "loaded_from", "__version__"]

@@ -20,8 +20,8 @@ def collect() -> Dict[str, Any]:
                         "reason": reason})
     return {
         "hdetach": hdetach.__version__,
-        "library": hdetach.library_path,
-        "built_with_torch": built_with(Path(hdetach.library_path)),
+        "library": hdetach.loaded_from,
+        "built_with_torch": built_with(Path(hdetach.loaded_from)),
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,

@@ -78,7 +78,7 @@ def main(names):
         return 77
     import hdetach
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    print(f"hdetach {hdetach.__version__}, torch {torch.__version__}, {hdetach.library_path}")
+    print(f"hdetach {hdetach.__version__}, torch {torch.__version__}, {hdetach.loaded_from}")
     tests = list(flatten(unittest.defaultTestLoader.discover(str(Path(__file__).parent))))
     chosen = [test for test in tests if not names or any(name in test.id() for name in names)]
     result = Lines()

@@ -151,7 +151,7 @@ class Module(TestCase):
         self.assertSame(model(words), want)
         self.assertIsInstance(hdetach.convert(nn.LSTM(2, 3)), hdetach.LSTM)
 
-    def test_empty_rows_and_one_step(self):
+    def test_one_row_and_one_step(self):
         peer, ours = pair(input_size=5, hidden_size=8)
         x = leaf(1, 1, 5)
         self.assertClose(ours(x), peer(x))

@@ -48,7 +48,7 @@ class Package(TestCase):
         said = io.StringIO()
         with contextlib.redirect_stdout(said), mock.patch.object(sys, "argv", ["info"]):
             info.main()
-        self.assertIn(f"library           {hdetach.library_path}", said.getvalue())
+        self.assertIn(f"library           {hdetach.loaded_from}", said.getvalue())
 
     def test_the_fast_kernel_runs(self):
         module = hdetach.LSTM(5, 8, detach=1.0, device=DEVICE)
@@ -86,7 +86,7 @@ class Package(TestCase):
         with mock.patch.object(sys, "path", [str(ROOT / "python" / "packaging"), *sys.path]):
             backend = importlib.import_module("hdetach_backend")
         with tempfile.TemporaryDirectory() as folder, \
-                mock.patch.dict(os.environ, HDETACH_LIBRARY=hdetach.library_path):
+                mock.patch.dict(os.environ, HDETACH_LIBRARY=hdetach.loaded_from):
             wheel = Path(folder) / backend.build_wheel(folder)
             self.assertRegex(wheel.name,
                              rf"^hdetach-{hdetach.__version__}-py3-none-linux_\w+\.whl$")

@@ -70,6 +70,7 @@ class Compile(TestCase):
     def test_given_scales(self):
         scale = torch.tensor([1, 0, 1, 0.5, 0, 1], device=DEVICE)
         self.compare(Model(), scales=([scale], []))
+        self.compare(Model(), scales=([scale.cpu()], []))
 
     def test_draws(self):
         """The compiled draw is a draw: zeros and ones, anew in every pass, repeated by the seed."""
@@ -100,12 +101,13 @@ class Compile(TestCase):
                          gradients(cell(x, (h, c)), [x, h, c]))
 
     def test_opcheck(self):
+        from torch.library import opcheck
         sizes = ((4, 3, 2), (3, 5), (3, 5), (20, 2), (20, 5), (20,), (20,))
         for grad in (False, True):
             arguments = [leaf(*size).detach().requires_grad_(grad) for size in sizes]
             scale = torch.tensor([1.0, 0.0, 1.0, 0.5], device=DEVICE)
-            torch.library.opcheck(torch.ops.hdetach.lstm.default, (*arguments, scale),
-                                  test_utils=("test_schema", "test_faketensor"))
+            opcheck(torch.ops.hdetach.lstm.default, (*arguments, scale),
+                    test_utils=("test_schema", "test_faketensor"))
 
 
 class Onnx(TestCase):

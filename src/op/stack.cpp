@@ -16,11 +16,11 @@ namespace hdetach {
 namespace {
 
 using at::Tensor;
+
 // Scales drawn on the host are copied from pinned memory, so that a GPU's stream goes on.
 Tensor moved(const Tensor& scale, const at::Device& device) {
-  if (scale.device() == device || !device.is_cuda() || !scale.device().is_cpu()) {
-    return scale.to(device);
-  }
+  const bool copied = device.is_cuda() && scale.device().is_cpu() && !is_traced(scale);
+  if (!copied) return scale.to(device);
   const Tensor pinned = host_memory(scale.sizes(), scale.scalar_type(), device).copy_(scale);
   return pinned.to(device, scale.scalar_type(), /*non_blocking=*/true);
 }
