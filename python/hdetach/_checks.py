@@ -23,7 +23,9 @@ def check_types(input: Any, hx: Any, scales: Any) -> None:
         raise TypeError("LSTM: input must be a Tensor or a PackedSequence, not "
                         f"{type(input).__name__}")
     if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
-        raise TypeError(f"LSTM: hx must be a pair (h_0, c_0) or None, not {type(hx).__name__}")
+        length = f" of {len(hx)}" if isinstance(hx, (tuple, list)) else ""
+        raise TypeError("LSTM: hx must be a pair (h_0, c_0) or None, not "
+                        f"{type(hx).__name__}{length}")
     if scales is not None and (not isinstance(scales, (tuple, list)) or len(scales) != 2
                                or not all(isinstance(part, (tuple, list)) for part in scales)):
         raise TypeError("LSTM: scales must be a pair of lists (h_scale, c_scale), such as "

@@ -5,7 +5,7 @@ from torch.nn.utils import parametrizations
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 import hdetach
-from peers import DEVICE, TestCase, pair
+from peers import DEVICE, TestCase, make_input, pair
 
 
 class Errors(TestCase):
@@ -54,6 +54,8 @@ class Errors(TestCase):
     def test_hx(self):
         self.raises(TypeError, r"hx must be a pair \(h_0, c_0\)", self.lstm, self.x,
                     torch.zeros(2, 3, 8))
+        self.raises(TypeError, "or None, not tuple of 1", self.lstm, self.x,
+                    (torch.zeros(2, 3, 8),))
 
     def test_scales(self):
         def given(*scales):
@@ -68,6 +70,11 @@ class Errors(TestCase):
                     scales=(given(torch.ones(99), torch.ones(99)), []))
         self.raises(RuntimeError, "7 columns but x has B=3", self.lstm, self.x,
                     scales=(given(torch.ones(4, 7), torch.ones(4, 7)), []))
+        for kind in ("packed", "unsorted", "full"):
+            packed, _ = make_input(kind, 4, 3, 5)
+            for columns in (2, 7):
+                self.raises(RuntimeError, f"c_scale has {columns} columns but x has B=3", self.lstm,
+                            packed, scales=([], given(*[torch.ones(4, columns)] * 2)))
         if DEVICE.type == "cpu":  # on a GPU, looking at the values would be waiting for it
             self.raises(RuntimeError, r"is 2; scales must be in \[0,1\]", self.lstm, self.x,
                         scales=(given(2 * torch.ones(4), torch.ones(4)), []))

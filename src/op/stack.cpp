@@ -27,14 +27,19 @@ Tensor moved(const Tensor& scale, const at::Device& device) {
 
 // On x's device, with columns in the order of the sorted batch. Joint draws share one tensor, which
 // is moved once.
-void place(std::vector<Tensor>& scales, const Tensor& x, const Tensor& order) {
+void place(const char* name, std::vector<Tensor>& scales, const Tensor& x, const Tensor& order) {
   Tensor given, placed;
   for (Tensor& scale : scales) {
     if (!scale.defined()) continue;
     if (!scale.is_same(given)) {
       given = scale;
       placed = moved(scale, x.device());
-      if (scale.dim() == 2 && order.defined()) placed = placed.index_select(1, order);
+      if (scale.dim() == 2 && order.defined()) {
+        // What index_select takes may have more columns.
+        TORCH_CHECK(scale.size(1) == order.size(0), "[lstm] ", name, " has ", scale.size(1),
+                    " columns but x has B=", order.size(0), " rows.");
+        placed = placed.index_select(1, order);
+      }
     }
     scale = placed;
   }
@@ -111,8 +116,8 @@ StackResult run_stack(Tensor input, const Packing* packing, const OptionalTensor
                       const OptionalTensor& c0, at::TensorList weights, const StackOptions& options,
                       GradientScales scales, bool want_cells) {
   const Tensor order = packing != nullptr ? packing->order : Tensor();
-  place(scales.h_scale, input, order);
-  place(scales.c_scale, input, order);
+  place("h_scale", scales.h_scale, input, order);
+  place("c_scale", scales.c_scale, input, order);
   Tensor zeros;
   if (!h0) zeros = zero_state(batch_of(input, packing), size_of(weights[1], 1), input);
   const auto state = [&](const OptionalTensor& given, int64_t index) {
