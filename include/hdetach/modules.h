@@ -97,8 +97,8 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
   ScaleGenerator& generator();
   c10::optional<LSTMState> checked_hx(const c10::optional<LSTMState>& hx, bool batched,
                                       int64_t batch) const;
-  LSTMResult run(const torch::Tensor& input, const Packing* packing,
-                 const c10::optional<LSTMState>& hx, const GradientScales& scales, bool want_cells);
+  LSTMResult run(const torch::Tensor& input, Packing* packing, const c10::optional<LSTMState>& hx,
+                 const GradientScales& scales, bool want_cells);
   LSTMResult run_dense(const torch::Tensor& input, const c10::optional<LSTMState>& hx,
                        const GradientScales* scales);
 

@@ -54,14 +54,24 @@ HDETACH_HOST_DEVICE inline void move_row(const PackedBatch& batch, const PackedD
   }
 }
 
+// The lengths and first rows of a batch on the host, one after the other, and where they belong on
+// the device. They travel as arguments of a launch: for a few hundred numbers that costs less than
+// a copy, needs no pinned memory, and nobody waits for it.
+struct PackedTable {
+  const int64_t* numbers;
+  int64_t count;
+  int64_t* to;
+};
+
 // All rows of h's data and, unless its steps are null, of c's, queued on a cudaStream_t: from rows
 // and last into steps, or back. An order that is not one stops the device, as torch's indices do.
 template <typename T>
 void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& h, const PackedData<T>& c,
                       bool to_steps, void* stream);
 
-// Numbers to the device as arguments of launches: for a few hundred that costs less than a copy,
-// needs no pinned memory, and nobody waits for it.
-void upload_cuda(const int64_t* numbers, int64_t count, int64_t* to, void* stream);
+// The first move of a batch, from rows into steps: also takes its table there.
+template <typename T>
+void move_first_packed_cuda(const PackedBatch& batch, const PackedData<T>& rows,
+                            const PackedTable& table, void* stream);
 
 }  // namespace hdetach

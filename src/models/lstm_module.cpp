@@ -116,9 +116,8 @@ c10::optional<LSTMState> LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx
   return LSTMState{check("h_0", std::get<0>(*hx)), check("c_0", std::get<1>(*hx))};
 }
 
-LSTMResult LSTMImpl::run(const Tensor& input, const Packing* packing,
-                         const c10::optional<LSTMState>& hx, const GradientScales& scales,
-                         bool want_cells) {
+LSTMResult LSTMImpl::run(const Tensor& input, Packing* packing, const c10::optional<LSTMState>& hx,
+                         const GradientScales& scales, bool want_cells) {
   const StackOptions stack{options.bias(), options.num_layers(), options.dropout(), is_training(),
                            options.bidirectional()};
   // Parameters are registered in the order that the stack takes them.
@@ -179,8 +178,7 @@ std::tuple<PackedSequence, LSTMState> LSTMImpl::forward_with_packed_input(
               "[LSTM] packed_input holds data of shape ",
               data.defined() ? data.sizes() : at::IntArrayRef(),
               "; it must be [N,I] with I=", options.input_size(), ".");
-  const Packing packing =
-      Packing::of(data, packed_input.batch_sizes(), packed_input.sorted_indices());
+  Packing packing = Packing::of(data, packed_input.batch_sizes(), packed_input.sorted_indices());
   LSTMResult out = run(data, &packing, checked_hx(hx, /*batched=*/true, packing.batch),
                        draw_scales(packing.steps, packing.batch), /*want_cells=*/false);
   return {PackedSequence(out.output, packed_input.batch_sizes(), packed_input.sorted_indices(),

@@ -59,9 +59,13 @@ struct Part {
 
 void move_packed(const Packing& packing, bool reverse, const Part& h, const Part& c,
                  bool to_steps) {
-  const PackedBatch batch{
-      packing.steps,          packing.batch, numbers(packing.lengths), numbers(packing.first_row),
-      numbers(packing.order), reverse};
+  const int64_t* lengths = numbers(packing.table);
+  const PackedBatch batch{packing.steps,
+                          packing.batch,
+                          lengths,
+                          lengths != nullptr ? lengths + packing.batch : nullptr,
+                          numbers(packing.order),
+                          reverse};
   const Part &one = h.steps.defined() ? h : c, &other = h.steps.defined() ? c : Part();
   const c10::OptionalDeviceGuard guard(one.steps.device());
   AT_DISPATCH_FLOATING_TYPES(one.steps.scalar_type(), "packed sequence", [&] {
@@ -71,7 +75,13 @@ void move_packed(const Packing& packing, bool reverse, const Part& h, const Part
       if (other.steps.defined()) move_packed_cpu(batch, second, to_steps);
     } else {
 #ifdef HDETACH_WITH_CUDA
-      move_packed_cuda(batch, first, second, to_steps, current_stream());
+      if (packing.to_send.empty()) {
+        move_packed_cuda(batch, first, second, to_steps, current_stream());
+      } else {
+        const PackedTable table{packing.to_send.data(), packing.table.numel(),
+                                packing.table.data_ptr<int64_t>()};
+        move_first_packed_cuda(batch, first, table, current_stream());
+      }
 #endif
     }
   });
@@ -89,7 +99,7 @@ struct Saved {
 void save(AutogradContext* context, const Saved& what) {
   const Packing& packing = what.packing;
   const Given& given = what.given;
-  context->save_for_backward({packing.lengths, packing.first_row, packing.order});
+  context->save_for_backward({packing.order, packing.table});
   context->saved_data["what"] =
       std::vector<int64_t>{packing.steps, packing.batch, packing.rows, what.reverse,
                            given[0],      given[1],      given[2],     given[3]};
@@ -99,7 +109,7 @@ void save(AutogradContext* context, const Saved& what) {
 Saved restore(AutogradContext* context) {
   const variable_list tensors = context->get_saved_variables();
   const std::vector<int64_t> what = context->saved_data["what"].toIntVector();
-  return {{what[0], what[1], what[2], tensors[0], tensors[1], tensors[2]},
+  return {{what[0], what[1], what[2], tensors[0], tensors[1], {}},
           what[3] != 0,
           {what[4] != 0, what[5] != 0, what[6] != 0, what[7] != 0}};
 }
@@ -214,20 +224,6 @@ variable_list ToRows::backward(AutogradContext* context, const variable_list& gr
   return result;
 }
 
-Tensor on_device(const std::vector<int64_t>& table, const at::Device& device) {
-  const auto count = static_cast<int64_t>(table.size());
-  const Tensor there = at::empty({count}, at::TensorOptions(at::kLong).device(device));
-  if (device.is_cpu()) {
-    std::copy(table.begin(), table.end(), there.data_ptr<int64_t>());
-  } else {
-#ifdef HDETACH_WITH_CUDA
-    const c10::OptionalDeviceGuard guard(device);
-    upload_cuda(table.data(), count, there.data_ptr<int64_t>(), current_stream());
-#endif
-  }
-  return there;
-}
-
 Tensor checked_order(const Tensor& sorted_indices, int64_t batch, const Tensor& data) {
   if (!sorted_indices.defined()) return {};
   TORCH_CHECK(sorted_indices.scalar_type() == at::kLong && sorted_indices.dim() == 1 &&
@@ -271,7 +267,7 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
   TORCH_CHECK(stored == data.size(0), "[LSTM] packed_input has ", data.size(0),
               " rows of data but its batch_sizes sum to ", stored, ".");
 
-  Packing packing{steps, sizes[0], stored, {}, {}, checked_order(sorted_indices, sizes[0], data)};
+  Packing packing{steps, sizes[0], stored, checked_order(sorted_indices, sizes[0], data), {}, {}};
   if (stored == steps * packing.batch) return packing;
   std::vector<int64_t> table(packing.batch + steps);
   int64_t* length = table.data();
@@ -280,15 +276,23 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
     std::fill(length, length + sizes[t], t + 1);
     if (t > 0) row[t] = row[t - 1] + sizes[t - 1];
   }
-  const Tensor there = on_device(table, data.device());
-  packing.lengths = there.narrow(0, 0, packing.batch);
-  packing.first_row = there.narrow(0, packing.batch, steps);
+  packing.table =
+      at::empty({packing.batch + steps}, at::TensorOptions(at::kLong).device(data.device()));
+  if (data.device().is_cpu()) {
+    std::copy(table.begin(), table.end(), packing.table.data_ptr<int64_t>());
+  } else {
+    packing.to_send = std::move(table);
+  }
   return packing;
 }
 
-Tensor Packing::to_steps(const Tensor& rows, bool reverse) const {
-  if (lengths.defined()) {
-    return mapped<ToSteps>(rows, Saved{*this, reverse, {true}})[0];
+Tensor Packing::lengths() const { return table.defined() ? table.narrow(0, 0, batch) : table; }
+
+Tensor Packing::to_steps(const Tensor& rows, bool reverse) {
+  if (table.defined()) {
+    const Saved what{*this, reverse, {true}};
+    to_send.clear();  // this move takes it there
+    return mapped<ToSteps>(rows, what)[0];
   }
   const Tensor dense = rows.reshape({steps, batch, rows.size(1)});
   return reverse ? dense.flip(0) : dense;
@@ -296,7 +300,7 @@ Tensor Packing::to_steps(const Tensor& rows, bool reverse) const {
 
 PackedStates Packing::to_rows(const Tensor& h, const Tensor& c, bool reverse,
                               bool want_cells) const {
-  const bool ragged = lengths.defined();
+  const bool ragged = table.defined();
   const Tensor both[] = {h, c};
   const Saved what{*this, reverse, {ragged, true, ragged && want_cells, true}};
   const variable_list moved = mapped<ToRows>(both, what);

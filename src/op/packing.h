@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace hdetach {
 
@@ -13,15 +14,19 @@ struct PackedStates {
 
 struct Packing {
   int64_t steps = 0, batch = 0, rows = 0;
-  at::Tensor lengths;    // [B] on the data's device; undefined where all are T
-  at::Tensor first_row;  // [T], where the rows of each step begin; undefined likewise
   at::Tensor order;  // sorted_indices: [B], which sequence of the batch each one is; or undefined
+  at::Tensor table;  // [B+T] on the data's device: lengths, then where the rows of each step begin;
+                     // undefined where all are of length T
+  std::vector<int64_t> to_send;  // the table, until it is on a GPU
 
   static Packing of(const at::Tensor& data, const at::Tensor& batch_sizes,
                     const at::Tensor& sorted_indices);
 
-  // [N,F] -> [T,B,F] in the order of processing, zero where a sequence has no step.
-  at::Tensor to_steps(const at::Tensor& rows, bool reverse) const;
+  // [B], or undefined.
+  at::Tensor lengths() const;
+  // [N,F] -> [T,B,F] in the order of processing, zero where a sequence has no step. The first call
+  // also fills the table on a GPU; nothing may read it before.
+  at::Tensor to_steps(const at::Tensor& rows, bool reverse);
   // [T,B,F] of h and c -> their rows [N,F], c's if wanted, and [1,B,F] of each: the states after
   // each sequence's last step, in the order of the batch before sorting.
   PackedStates to_rows(const at::Tensor& h, const at::Tensor& c, bool reverse,

@@ -112,10 +112,11 @@ Tensor joined(const std::vector<Tensor>& directions) {
 
 }  // namespace
 
-StackResult run_stack(Tensor input, const Packing* packing, const OptionalTensor& h0,
+StackResult run_stack(Tensor input, Packing* packing, const OptionalTensor& h0,
                       const OptionalTensor& c0, at::TensorList weights, const StackOptions& options,
                       GradientScales scales, bool want_cells) {
   const Tensor order = packing != nullptr ? packing->order : Tensor();
+  const Tensor lengths = packing != nullptr ? packing->lengths() : Tensor();
   place("h_scale", scales.h_scale, input, order);
   place("c_scale", scales.c_scale, input, order);
   Tensor zeros;
@@ -139,9 +140,9 @@ StackResult run_stack(Tensor input, const Packing* packing, const OptionalTensor
       };
       const Tensor x = packing != nullptr ? packing->to_steps(input, reverse)
                                           : (reverse ? input.flip(0) : input);
-      const auto [h, c] = lstm(x, state(h0, index), state(c0, index), w[0], w[1], bias(2), bias(3),
-                               entry(scales.h_scale, index), entry(scales.c_scale, index),
-                               optional(packing != nullptr ? packing->lengths : Tensor()));
+      const auto [h, c] =
+          lstm(x, state(h0, index), state(c0, index), w[0], w[1], bias(2), bias(3),
+               entry(scales.h_scale, index), entry(scales.c_scale, index), optional(lengths));
       if (packing != nullptr) {
         PackedStates states = packing->to_rows(h, c, reverse, want_cells);
         layer_h.push_back(std::move(states.h_rows));
@@ -182,7 +183,7 @@ std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>> lstm_stack(
               "; it must be in [0,1].");
   Packing packing;
   if (packed) packing = Packing::of(input, *batch_sizes, sorted_indices.value_or(Tensor()));
-  const Packing* given_packing = packed ? &packing : nullptr;
+  Packing* given_packing = packed ? &packing : nullptr;
   const StackOptions options{has_biases, num_layers, dropout, train, bidirectional};
   check_stack(input, given_packing, h0, c0, weights, options);
   const int64_t states = num_layers * (bidirectional ? 2 : 1);

@@ -30,7 +30,7 @@ struct StackResult {
 // layer * D + direction; their columns are in the order of the batch before sorting. No states mean
 // zeros. Scale t is that of the direction's t-th step. Weights in nn.LSTM's order: w_ih, w_hh[,
 // b_ih, b_hh] for each layer and direction.
-StackResult run_stack(at::Tensor input, const Packing* packing, const OptionalTensor& h0,
+StackResult run_stack(at::Tensor input, Packing* packing, const OptionalTensor& h0,
                       const OptionalTensor& c0, at::TensorList weights, const StackOptions& options,
                       GradientScales scales, bool want_cells);
 
