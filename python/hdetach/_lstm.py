@@ -193,8 +193,10 @@ class LSTM(Steered, nn.RNNBase):
         data, batch_sizes, order, _ = input
         if data.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
-        return self._run(data, batch_sizes.size(0), int(batch_sizes[0]), hx, batch_sizes, order,
-                         scales, return_cells)
+        # Read where it is used: that takes longer than it seems.
+        batch = int(batch_sizes[0]) if hx is not None or self.per_sample else 0
+        return self._run(data, batch_sizes.size(0), batch, hx, batch_sizes, order, scales,
+                         return_cells)
 
     def _run(self, x: Tensor, steps: int, batch: int, hx: Optional[Tuple[Tensor, Tensor]],
              batch_sizes: Optional[Tensor], sorted_indices: Optional[Tensor],

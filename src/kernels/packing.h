@@ -54,13 +54,16 @@ HDETACH_HOST_DEVICE inline void move_row(const PackedBatch& batch, const PackedD
   }
 }
 
-// The lengths and first rows of a batch on the host, one after the other, and where they belong on
-// the device. They travel as arguments of a launch: for a few hundred numbers that costs less than
-// a copy, needs no pinned memory, and nobody waits for it.
-struct PackedTable {
-  const int64_t* numbers;
-  int64_t count;
-  int64_t* to;
+// What the first move of a batch does beside: a launch of its own for each would cost the host more
+// than the work.
+template <typename T>
+struct PackedStart {
+  const int64_t*
+      numbers;     // lengths and first rows, on the host, which nobody waits for: they travel
+  int64_t count;   // as arguments of the launch
+  int64_t* table;  // where they belong on the device
+  T* zeros;        // memory to clear, the initial states of the batch; or null
+  int64_t zero_count;
 };
 
 // All rows of h's data and, unless its steps are null, of c's, queued on a cudaStream_t: from rows
@@ -69,9 +72,9 @@ template <typename T>
 void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& h, const PackedData<T>& c,
                       bool to_steps, void* stream);
 
-// The first move of a batch, from rows into steps: also takes its table there.
+// The first of them, from rows into steps.
 template <typename T>
-void move_first_packed_cuda(const PackedBatch& batch, const PackedData<T>& rows,
-                            const PackedTable& table, void* stream);
+void start_packed_cuda(const PackedBatch& batch, const PackedData<T>& data,
+                       const PackedStart<T>& start, void* stream);
 
 }  // namespace hdetach

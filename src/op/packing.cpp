@@ -2,7 +2,9 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
@@ -78,9 +80,12 @@ void move_packed(const Packing& packing, bool reverse, const Part& h, const Part
       if (packing.to_send.empty()) {
         move_packed_cuda(batch, first, second, to_steps, current_stream());
       } else {
-        const PackedTable table{packing.to_send.data(), packing.table.numel(),
-                                packing.table.data_ptr<int64_t>()};
-        move_first_packed_cuda(batch, first, table, current_stream());
+        const Tensor& zeros = packing.to_clear;
+        start_packed_cuda(
+            batch, first,
+            {packing.to_send.data(), packing.table.numel(), packing.table.data_ptr<int64_t>(),
+             values<scalar_t>(zeros), zeros.defined() ? zeros.numel() : 0},
+            current_stream());
       }
 #endif
     }
@@ -109,7 +114,7 @@ void save(AutogradContext* context, const Saved& what) {
 Saved restore(AutogradContext* context) {
   const variable_list tensors = context->get_saved_variables();
   const std::vector<int64_t> what = context->saved_data["what"].toIntVector();
-  return {{what[0], what[1], what[2], tensors[0], tensors[1], {}},
+  return {{what[0], what[1], what[2], tensors[0], tensors[1], {}, {}},
           what[3] != 0,
           {what[4] != 0, what[5] != 0, what[6] != 0, what[7] != 0}};
 }
@@ -267,7 +272,8 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
   TORCH_CHECK(stored == data.size(0), "[LSTM] packed_input has ", data.size(0),
               " rows of data but its batch_sizes sum to ", stored, ".");
 
-  Packing packing{steps, sizes[0], stored, checked_order(sorted_indices, sizes[0], data), {}, {}};
+  Packing packing{steps, sizes[0], stored, checked_order(sorted_indices, sizes[0], data),
+                  {},    {},       {}};
   if (stored == steps * packing.batch) return packing;
   std::vector<int64_t> table(packing.batch + steps);
   int64_t* length = table.data();
@@ -286,12 +292,22 @@ Packing Packing::of(const Tensor& data, const Tensor& batch_sizes, const Tensor&
   return packing;
 }
 
-Tensor Packing::lengths() const { return table.defined() ? table.narrow(0, 0, batch) : table; }
+Tensor Packing::lengths() const {
+  if (!table.defined()) return {};
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  return table.as_strided({batch}, {1});
+}
+
+Tensor Packing::zero_state(int64_t hidden, const at::TensorOptions& options) {
+  if (to_send.empty()) return at::zeros({batch, hidden}, options);
+  return to_clear = at::empty({batch, hidden}, options);
+}
 
 Tensor Packing::to_steps(const Tensor& rows, bool reverse) {
   if (table.defined()) {
     const Saved what{*this, reverse, {true}};
-    to_send.clear();  // this move takes it there
+    to_send.clear();
+    to_clear.reset();
     return mapped<ToSteps>(rows, what)[0];
   }
   const Tensor dense = rows.reshape({steps, batch, rows.size(1)});

@@ -120,7 +120,10 @@ StackResult run_stack(Tensor input, Packing* packing, const OptionalTensor& h0,
   place("h_scale", scales.h_scale, input, order);
   place("c_scale", scales.c_scale, input, order);
   Tensor zeros;
-  if (!h0) zeros = zero_state(batch_of(input, packing), size_of(weights[1], 1), input);
+  if (!h0.has_value()) {
+    zeros = packing != nullptr ? packing->zero_state(weights[1].size(1), input.options())
+                               : zero_state(size_of(input, 1), size_of(weights[1], 1), input);
+  }
   const auto state = [&](const OptionalTensor& given, int64_t index) {
     if (!given.has_value()) return zeros;
     const Tensor own = given->select(0, index);

@@ -32,16 +32,21 @@ __global__ void store(const __grid_constant__ Numbers numbers, int count, int64_
   for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = numbers.value[i];
 }
 
+// numbers: the first `count` of the table. All of it, and the table itself is not read; or none.
 template <typename T>
-__global__ void move_first_rows(PackedBatch batch, PackedData<T> data,
-                                const __grid_constant__ Numbers numbers, int count, int64_t* to) {
+__global__ void start_rows(PackedBatch batch, PackedData<T> data, PackedStart<T> start,
+                           const __grid_constant__ Numbers numbers, int count) {
+  const int64_t threads = 32 * kRowsPerBlock, thread = 32 * threadIdx.y + threadIdx.x;
   if (blockIdx.x == 0) {
-    for (int i = threadIdx.y * 32 + threadIdx.x; i < count; i += 32 * kRowsPerBlock) {
-      to[i] = numbers.value[i];
-    }
+    for (int64_t i = thread; i < count; i += threads) start.table[i] = numbers.value[i];
   }
-  batch.lengths = numbers.value;
-  batch.first_row = numbers.value + batch.batch;
+  for (int64_t i = blockIdx.x * threads + thread; i < start.zero_count; i += gridDim.x * threads) {
+    start.zeros[i] = T(0);
+  }
+  if (count > 0) {
+    batch.lengths = numbers.value;
+    batch.first_row = numbers.value + batch.batch;
+  }
   move_own_row<T, true>(batch, data);
 }
 
@@ -64,32 +69,30 @@ void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& h, const Pa
 }
 
 template <typename T>
-void move_first_packed_cuda(const PackedBatch& batch, const PackedData<T>& rows,
-                            const PackedTable& table, void* stream) {
+void start_packed_cuda(const PackedBatch& batch, const PackedData<T>& data,
+                       const PackedStart<T>& start, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
   Numbers part;
-  if (table.count <= Numbers::kMost) {
-    std::copy_n(table.numbers, table.count, part.value);
-    move_first_rows<<<grid_of(batch, 1), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(
-        batch, rows, part, static_cast<int>(table.count), table.to);
-    cuda::check(cudaGetLastError(), "move_first_rows");
-    return;
-  }
-  for (int64_t begin = 0; begin < table.count; begin += Numbers::kMost) {
-    const int now = static_cast<int>(std::min<int64_t>(table.count - begin, Numbers::kMost));
-    std::copy_n(table.numbers + begin, now, part.value);
-    store<<<1, 128, 0, static_cast<cudaStream_t>(stream)>>>(part, now, table.to + begin);
+  int64_t begin = 0, now = start.count;
+  for (; start.count > Numbers::kMost && begin < start.count; begin += now) {
+    now = std::min<int64_t>(start.count - begin, Numbers::kMost);
+    std::copy_n(start.numbers + begin, now, part.value);
+    store<<<1, 128, 0, queue>>>(part, static_cast<int>(now), start.table + begin);
     cuda::check(cudaGetLastError(), "store");
   }
-  move_packed_cuda(batch, rows, PackedData<T>{}, /*to_steps=*/true, stream);
+  const int left = static_cast<int>(start.count - begin);
+  std::copy_n(start.numbers + begin, left, part.value);
+  start_rows<<<grid_of(batch, 1), kBlock, 0, queue>>>(batch, data, start, part, left);
+  cuda::check(cudaGetLastError(), "start_rows");
 }
 
 template void move_packed_cuda(const PackedBatch&, const PackedData<float>&,
                                const PackedData<float>&, bool, void*);
 template void move_packed_cuda(const PackedBatch&, const PackedData<double>&,
                                const PackedData<double>&, bool, void*);
-template void move_first_packed_cuda(const PackedBatch&, const PackedData<float>&,
-                                     const PackedTable&, void*);
-template void move_first_packed_cuda(const PackedBatch&, const PackedData<double>&,
-                                     const PackedTable&, void*);
+template void start_packed_cuda(const PackedBatch&, const PackedData<float>&,
+                                const PackedStart<float>&, void*);
+template void start_packed_cuda(const PackedBatch&, const PackedData<double>&,
+                                const PackedStart<double>&, void*);
 
 }  // namespace hdetach
