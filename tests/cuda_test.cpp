@@ -91,6 +91,23 @@ TEST_F(Cuda, ResultsLieWhereTheInputsDo) {
   }
 }
 
+// More than the GPU holds at a time, so that blocks share an SM and their warps drift apart.
+TEST_F(Cuda, ManyRowsHaveTheBitsOfFew) {
+  constexpr int kMany = 1200, kFew = 100;
+  for (const int hidden : {20, 60, 100, 128, 150, 190, 250}) {
+    SCOPED_TRACE(hidden);
+    const Problem many =
+        make_problem({"many", 150, kMany, 1, hidden, Scales::kNone}).to(at::Device(at::kCUDA));
+    Problem few = many;
+    few.args[0] = many.args[0].narrow(1, kMany - kFew, kFew);
+    for (const int state : {1, 2}) few.args[state] = many.args[state].narrow(0, kMany - kFew, kFew);
+    const auto [h, c] = call(many, many.args);
+    const auto [few_h, few_c] = call(few, few.args);
+    EXPECT_TRUE(at::equal(h.narrow(1, kMany - kFew, kFew), few_h));
+    EXPECT_TRUE(at::equal(c.narrow(1, kMany - kFew, kFew), few_c));
+  }
+}
+
 TEST_F(Cuda, RefusesTensorsOfTwoDevices) {
   const Problem cpu = make_problem(kSmall), gpu = cpu.to(at::Device(at::kCUDA));
   ASSERT_EQ(message_of(gpu), "");

@@ -166,26 +166,31 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
     }
     close_copy_group();
   };
-  for (int t = 0; t < kStages; ++t) copy_input(t, t);
+  // A warp beyond the last unit tells nobody how far it is, so nobody would wait for it: it must
+  // not read what is sent.
+  const int warp = at.rank * L::kWarps + at.warp;
+  const bool works = L::kAllWarps <= 2 * L::kKTiles || warp < 2 * L::kKTiles;
+  for (int t = 0; works && t < kStages; ++t) copy_input(t, t);
   const auto wait_input = [&] {
     wait_copy_groups<kStages - 1>();
     if (F::kInputs > 1) __syncwarp();
   };
 
   typename F::States states(shared.states, 0, tid == 0);
+  if (!works) {
+    states.finish();
+    return;
+  }
   // The halves of units 2j and 2j + 1 make a word: the even one's thread writes the high halves,
   // the odd one's the low.
   const bool odd = at.group & 1;
-  const int warp = at.rank * L::kWarps + at.warp;
   const int word = warp / 2 * kTileWords + state_word(warp % 2 * 4 + at.group / 2, at.quad) + odd;
-  const bool sends = L::kAllWarps <= 2 * L::kKTiles || warp < 2 * L::kKTiles;
   const auto send = [&](uint32_t count, float scaled) {
     const __half high = __float2half_rn(scaled);
     const __half low = __float2half_rn(scaled - __half2float(high));
     const uint32_t own = __half_as_ushort(high) | uint32_t(__half_as_ushort(low)) << 16;
     const uint32_t other = __shfl_xor_sync(kAllLanes, own, 4);
     const uint32_t halves = odd ? __byte_perm(other, own, 0x7632) : __byte_perm(own, other, 0x5410);
-    if (!sends) return;
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) states.send(count, rank, word, halves);
   };
