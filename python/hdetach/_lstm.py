@@ -193,7 +193,7 @@ class LSTM(Steered, nn.RNNBase):
         data, batch_sizes, order, _ = input
         if data.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
-        # Read where it is used: that takes longer than it seems.
+        # Only where it is used: reading it takes some microseconds.
         batch = int(batch_sizes[0]) if hx is not None or self.per_sample else 0
         return self._run(data, batch_sizes.size(0), batch, hx, batch_sizes, order, scales,
                          return_cells)

@@ -66,6 +66,12 @@ class AgainstTorch(TestCase):
                 with self.subTest(kind=kind, sizes=sizes):
                     self.compare(torch.float32, kind, sizes, True, False, True, True, 2)
 
+    def test_more_lengths_than_one_launch_takes(self):
+        for with_hx in (False, True):
+            with self.subTest(with_hx=with_hx):
+                self.compare(torch.float32, "unsorted", (30, 700, 3, 8), True, False, True,
+                             with_hx, 1)
+
     def test_three_layers(self):
         self.compare(torch.float32, "batched", (6, 4, 5, 8), True, True, True, True, 3)
 

@@ -55,12 +55,11 @@ HDETACH_HOST_DEVICE inline void move_row(const PackedBatch& batch, const PackedD
 }
 
 // What the first move of a batch does beside: a launch of its own for each would cost the host more
-// than the work.
+// than the work. The numbers travel as arguments of the launch, so that nobody waits for a copy.
 template <typename T>
 struct PackedStart {
-  const int64_t*
-      numbers;     // lengths and first rows, on the host, which nobody waits for: they travel
-  int64_t count;   // as arguments of the launch
+  const int64_t* numbers;  // lengths, then first rows, on the host
+  int64_t count;
   int64_t* table;  // where they belong on the device
   T* zeros;        // memory to clear, the initial states of the batch; or null
   int64_t zero_count;

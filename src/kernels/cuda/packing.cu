@@ -32,7 +32,7 @@ __global__ void store(const __grid_constant__ Numbers numbers, int count, int64_
   for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = numbers.value[i];
 }
 
-// numbers: the first `count` of the table. All of it, and the table itself is not read; or none.
+// numbers: the whole table, which is then not read from memory, or none of it, where it is there.
 template <typename T>
 __global__ void start_rows(PackedBatch batch, PackedData<T> data, PackedStart<T> start,
                            const __grid_constant__ Numbers numbers, int count) {
@@ -74,6 +74,7 @@ void start_packed_cuda(const PackedBatch& batch, const PackedData<T>& data,
   const auto queue = static_cast<cudaStream_t>(stream);
   Numbers part;
   int64_t begin = 0, now = start.count;
+  // A table that is too long for one launch goes ahead.
   for (; start.count > Numbers::kMost && begin < start.count; begin += now) {
     now = std::min<int64_t>(start.count - begin, Numbers::kMost);
     std::copy_n(start.numbers + begin, now, part.value);
