@@ -51,6 +51,12 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+// A sweep of captions with these scores of the paper's.
+std::string captions(const std::string& scores) {
+  return "task = \"caption\"\nseeds = [1]\n[[setting]]\nname = \"plain\"\npaper-scores = " +
+         scores + "\n";
+}
+
 TEST(SweepFile, ReadsSettingsOverTheBase) {
   const Sweep sweep = parse_sweep(kGood, "dir/some.toml");
   EXPECT_EQ(sweep.task, "copy");
@@ -88,6 +94,12 @@ TEST(SweepFile, FolderAndTaskDefaults) {
   EXPECT_EQ(sweep.folder, "other");
   EXPECT_EQ(sweep.threshold, 0.99);
   EXPECT_EQ(sweep.settings[0].config.epochs, 200);
+}
+
+TEST(SweepFile, CaptionsHaveThePapersScores) {
+  const Sweep sweep = parse_sweep(captions("[71.7, 54, 39.7, 28.8, 24.8, 93.0]"), "x.toml");
+  EXPECT_EQ(sweep.settings[0].paper_scores,
+            (std::vector<double>{71.7, 54, 39.7, 28.8, 24.8, 93.0}));
 }
 
 TEST(SweepFile, ChangedFlagsAreThoseThatDiffer) {
@@ -133,6 +145,12 @@ TEST(SweepFile, RefusesWithThePlaceAndTheFix) {
       {with("threshold = 0.9", "threshold = \"x\""), ":3:", "number"},
       {with("[64.85, 48]", "[64.85]"), ":11:", "has 1 entries, but eval-delays has 2"},
       {with("[64.85, 48]", "[64.85, \"x\"]"), ":11:", "number"},
+      {with("delay = 50", "paper-scores = [1]"), ":6:", "belongs to a [[setting]]"},
+      {with("paper-eval = [64.85, 48]", "paper-scores = [1, 2, 3, 4, 5, 6]"),
+       ":11:", "paper-scores belongs to the task caption"},
+      {captions("[1, 2, 3, 4, 5]"), ":5:", "has 5 entries, but must have 6: B-1, B-2"},
+      {captions("[1, 2, 3, 4, 5, \"x\"]"), ":5:", "an entry of paper-scores must be a number"},
+      {captions("71.7"), ":5:", "paper-scores must be a list"},
       {"task = \"copy\"\nseeds = [1]\n", ":1:", "setting is missing"},
       {"task = \"copy\"\nseeds = [1]\nsetting = [1]\n", ":3:", "[[setting]]"},
       {"task = \"copy\"\nseeds = [1]\nbase = 1\n[[setting]]\nname = \"a\"\n", ":3:", "[base]"},
@@ -196,6 +214,26 @@ TEST(Experiments, CaptioningIsThePapers) {
       expected.detach = setting.config.detach;
       EXPECT_EQ(differences(setting.config, expected), "") << name << " " << setting.name;
     }
+  }
+}
+
+TEST(Experiments, CaptioningHasTableThree) {
+  const std::map<std::string, std::map<std::string, std::vector<double>>> table = {
+      {"caption-showtell",
+       {{"plain", {71.7, 54.4, 39.7, 28.8, 24.8, 93.0}},
+        {"detach-0.25", {72.9, 55.8, 41.7, 31.0, 25.1, 98.0}}}},
+      {"caption-softattention",
+       {{"plain", {73.2, 56.3, 41.4, 30.1, 25.3, 96.6}},
+        {"detach-0.4", {74.7, 58.1, 44.0, 33.1, 26.0, 103.3}}}}};
+  const std::map<std::string, Sweep> all = experiments();
+  for (const auto& [name, rows] : table) {
+    size_t found = 0;
+    for (const SweepSetting& setting : all.at(name).settings) {
+      if (setting.paper_scores.empty()) continue;
+      EXPECT_EQ(setting.paper_scores, rows.at(setting.name)) << name << " " << setting.name;
+      ++found;
+    }
+    EXPECT_EQ(found, rows.size()) << name;
   }
 }
 

@@ -29,6 +29,7 @@ void merge(train::Sweep& sweep, const train::Sweep& other) {
     }
     if (same->paper.empty()) same->paper = setting.paper;
     if (takes_delays) same->paper_eval = setting.paper_eval;
+    if (same->paper_scores.empty()) same->paper_scores = setting.paper_scores;
   }
 }
 

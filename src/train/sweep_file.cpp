@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 
 namespace hdetach::train {
 namespace {
+
+// Of a [[setting]] only, and not settings of a run.
+const char* const kOfASetting[] = {"name", "paper", "paper-eval", "paper-scores"};
 
 const char* const kFolderRule = "must be made of letters, digits, - _ . and not start with a dot";
 
@@ -96,6 +100,14 @@ class Reader {
     return *array;
   }
 
+  std::vector<double> numbers(const toml::Value& value, const char* key) const {
+    std::vector<double> out;
+    for (const toml::Value& entry : list(value, key)) {
+      out.push_back(number(entry, fmt::format("an entry of {}", key).c_str()));
+    }
+    return out;
+  }
+
   const toml::Table& table(const toml::Value& value, const char* shape) const {
     const auto* content = std::get_if<toml::Table>(&value.data);
     if (content == nullptr) fail(value.line, fmt::format("write {}", shape));
@@ -135,7 +147,10 @@ class Reader {
   void apply_run(Config& config, const toml::Table& content) const {
     toml::Table own;
     for (const toml::Entry& entry : content) {
-      if (entry.key == "name" || entry.key == "paper" || entry.key == "paper-eval") continue;
+      if (std::find(std::begin(kOfASetting), std::end(kOfASetting), entry.key) !=
+          std::end(kOfASetting)) {
+        continue;
+      }
       if (entry.key == "seed") {
         fail(entry.value.line, "the seeds stand once for all settings: seeds = [1, 2, 3]");
       }
@@ -149,7 +164,7 @@ class Reader {
     Config base = default_config(sweep.task);
     if (const toml::Value* value = toml::find(file, "base")) {
       const toml::Table& content = table(*value, "[base] as a table");
-      for (const char* key : {"name", "paper", "paper-eval"}) {
+      for (const char* key : kOfASetting) {
         if (const toml::Value* wrong = toml::find(content, key)) {
           fail(wrong->line, fmt::format("{} belongs to a [[setting]]", key));
         }
@@ -180,12 +195,22 @@ class Reader {
       setting.paper = text(*paper, "paper");
     }
     if (const toml::Value* eval = toml::find(content, "paper-eval")) {
-      for (const toml::Value& entry : list(*eval, "paper-eval")) {
-        setting.paper_eval.push_back(number(entry, "an entry of paper-eval"));
-      }
+      setting.paper_eval = numbers(*eval, "paper-eval");
       if (setting.paper_eval.size() != sweep.eval_delays.size()) {
         fail(eval->line, fmt::format("paper-eval has {} entries, but eval-delays has {}",
                                      setting.paper_eval.size(), sweep.eval_delays.size()));
+      }
+    }
+    if (const toml::Value* scores = toml::find(content, "paper-scores")) {
+      if (sweep.task != "caption") {
+        fail(scores->line, "paper-scores belongs to the task caption; remove it");
+      }
+      setting.paper_scores = numbers(*scores, "paper-scores");
+      if (setting.paper_scores.size() != kPaperScores.size()) {
+        fail(scores->line,
+             fmt::format("paper-scores has {} entries, but must have {}: B-1, B-2, B-3, B-4, "
+                         "METEOR and CIDEr",
+                         setting.paper_scores.size(), kPaperScores.size()));
       }
     }
     setting.config = base;

@@ -11,8 +11,11 @@
 //   name = "plain"
 //   paper = "100, most by epoch 150"   # the paper's result, shown beside ours
 //   paper-eval = [64.85, 48.17]        # percent, one for each of eval-delays
+//   paper-scores = [71.7, 54.4, 39.7, 28.8, 24.8, 93.0]  # caption: those of kPaperScores, times
+//   100
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,11 +24,16 @@
 
 namespace hdetach::train {
 
+// The scores that the paper has of captions, by the names that ours have in result.json.
+constexpr std::array<const char*, 6> kPaperScores = {"Bleu_1", "Bleu_2", "Bleu_3",
+                                                     "Bleu_4", "METEOR", "CIDEr"};
+
 struct SweepSetting {
   std::string name;  // safe as the name of a folder
   Config config;     // without the seed
   std::string paper;
-  std::vector<double> paper_eval;  // percent; empty, or one for each eval delay
+  std::vector<double> paper_eval;    // percent; empty, or one for each eval delay
+  std::vector<double> paper_scores;  // times 100; empty, or one for each of kPaperScores
 };
 
 struct Sweep {
