@@ -91,10 +91,7 @@ class DataWriter {
   void experiment(const Experiment& experiment) {
     const train::Sweep& sweep = experiment.record.sweep;
     const Measure shown_by = measure(experiment.record);
-    // Of the symbols and the digits; other tasks have none.
-    const char* const chance = sweep.task == "copy"    ? "0.125"
-                               : sweep.task == "mnist" ? "0.1"
-                                                       : "null";
+    const std::string chance = shown_by.chance ? fmt::format("{:g}", *shown_by.chance) : "null";
     out_ += fmt::format(
         "{{\"name\":{},\"task\":{},\"measure\":{{\"name\":\"{}\",\"sign\":\"{}\"}},"
         "\"chance\":{},\"threshold\":{:g}",

@@ -4,7 +4,6 @@
 #include <cmath>
 
 namespace hdetach::report {
-namespace {
 
 void add(std::optional<Spread>& spread, double value) {
   if (!spread) spread = Spread{0, 0, value, value};
@@ -13,8 +12,6 @@ void add(std::optional<Spread>& spread, double value) {
   spread->low = std::min(spread->low, value);
   spread->high = std::max(spread->high, value);
 }
-
-}  // namespace
 
 SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder) {
   SweepRecord record;
@@ -27,7 +24,9 @@ SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& f
 }
 
 Measure measure(const SweepRecord& record) {
-  if (record.sweep.task != "caption") return {"accuracy", "%", 1};
+  if (record.sweep.task == "copy") return {"accuracy", "%", 1, 1.0 / 8};    // of the symbols
+  if (record.sweep.task == "mnist") return {"accuracy", "%", 1, 1.0 / 10};  // of the digits
+  if (record.sweep.task != "caption") return {"accuracy", "%", 1, std::nullopt};
   double most = 0;
   for (const auto& runs : record.runs) {
     for (const RunRecord& run : runs) {
@@ -35,7 +34,7 @@ Measure measure(const SweepRecord& record) {
       if (best != nullptr) most = std::max(most, best->valid_measure);
     }
   }
-  return {"CIDEr", "", 0.4 * std::max(1.0, std::ceil(most / 0.4))};
+  return {"CIDEr", "", 0.4 * std::max(1.0, std::ceil(most / 0.4)), std::nullopt};
 }
 
 SettingFigures figures(const SweepRecord& record, size_t setting) {

@@ -24,6 +24,7 @@ struct Measure {
   const char* name;  // "accuracy", or "CIDEr" of captions
   const char* sign;  // after a number: "%", or nothing
   double top;        // of a chart, not yet times 100; a quarter of it is shown as a whole number
+  std::optional<double> chance;  // what guessing gives, not yet times 100
 };
 Measure measure(const SweepRecord& record);
 
@@ -31,6 +32,7 @@ struct Spread {
   int count = 0;
   double mean = 0, low = 0, high = 0;
 };
+void add(std::optional<Spread>& spread, double value);
 
 // Figures of a setting over its seeds. A figure that no run has yet is absent.
 struct SettingFigures {
