@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   hdetach::cli::register_caption(program);
   hdetach::cli::register_sweep(program);
   hdetach::cli::register_report(program);
+  hdetach::cli::register_fill(program);
   hdetach::cli::register_score(program);
   hdetach::cli::register_xray(program);
   hdetach::cli::register_data(program);

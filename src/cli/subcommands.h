@@ -19,6 +19,7 @@ void register_eval(CLI::App& program);
 void register_caption(CLI::App& program);
 void register_sweep(CLI::App& program);
 void register_report(CLI::App& program);
+void register_fill(CLI::App& program);
 void register_score(CLI::App& program);
 void register_xray(CLI::App& program);
 void register_data(CLI::App& program);
