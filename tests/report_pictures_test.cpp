@@ -55,6 +55,16 @@ TEST_F(FillPictures, PanelsShareTheirAxes) {
   EXPECT_EQ(count_of(svg, ">3<"), 4);  // the last epoch
 }
 
+TEST_F(FillPictures, ASettingAloneInItsPanelHasAColourOfItsOwn) {
+  const std::string blue = "stroke=\"#0072b2\"", red = "stroke=\"#d55e00\"";
+  const std::string alone = picture("curves small x.svg plain detach-0.5");
+  EXPECT_EQ(count_of(alone, blue), 2 + 1 + 1);  // runs, mean, sample
+  EXPECT_EQ(count_of(alone, red), 2 + 1 + 1);
+  const std::string pairs = picture("curves small x.svg plain,detach-0.5 detach-0.5,plain");
+  EXPECT_EQ(count_of(pairs, blue), 2 * (2 + 1 + 1));
+  EXPECT_EQ(count_of(pairs, red), 2 * (2 + 1 + 1));
+}
+
 TEST_F(FillPictures, NamesAreEscaped) {
   write_run(folder_ / "odd/a<b&\"c/seed-1", {0.5, 0.75});
   const std::string svg = picture("curves odd curves.svg");
@@ -100,8 +110,8 @@ TEST_F(FillPictures, DelaysHaveOursAndThePapers) {
   const std::string svg = picture("delay-curve small delays.svg");
   EXPECT_EQ(xml_problem(svg), "");
   EXPECT_EQ(count_of(svg, "class=\"whisker\""), 1);
-  EXPECT_EQ(count_of(svg, "class=\"ours\""), 3 + 3 + 1);  // two samples of the legend, one mean
-  EXPECT_EQ(count_of(svg, "class=\"paper\""), 3 + 2);
+  EXPECT_EQ(count_of(svg, "class=\"ours\""), 2 + 1);  // two samples of the legend, one mean
+  EXPECT_EQ(count_of(svg, "class=\"paper\""), 1 + 2);
   for (const char* text : {">plain (2 seeds)<", ">paper, plain<", ">detach-0.5 (0 seeds)<", ">200<",
                            ">1,000<", ">delay<", ">accuracy, %<"}) {
     EXPECT_TRUE(contains(svg, text)) << text << "\n" << svg;

@@ -73,7 +73,7 @@ std::string ChartFrame::level(double y, const std::string& name) const {
   return fmt::format(
       "<path d=\"M{} {}H{}\" fill=\"none\" stroke=\"#555\" stroke-dasharray=\"2 4\"/>\n"
       "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-size=\"10\" fill=\"#555\">{}</text>\n",
-      px(left_), px(at_y), px(right), px(right - 3), px(at_y - 4), escaped(name));
+      px(left_), px(at_y), px(right), px(right - 3), px(at_y + 11), escaped(name));
 }
 
 ChartStyle chart_style(size_t index) {

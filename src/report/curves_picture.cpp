@@ -74,10 +74,19 @@ std::string curve(const ChartFrame& frame, const std::vector<std::pair<int64_t, 
   return path_data(thinned(points));
 }
 
-std::string curves_of(const ChartFrame& frame, const Experiment& panel) {
+// Settings at the same place of their panels look alike; alone in their panels, each has its own.
+ChartStyle style_of(const std::vector<Experiment>& panels, size_t panel, size_t setting) {
+  const bool alone = std::all_of(panels.begin(), panels.end(),
+                                 [](const Experiment& one) { return one.record.runs.size() == 1; });
+  return chart_style(alone ? panel : setting);
+}
+
+std::string curves_of(const ChartFrame& frame, const std::vector<Experiment>& panels,
+                      size_t place) {
+  const Experiment& panel = panels[place];
   std::string thin, thick;
   for (size_t i = 0; i < panel.record.runs.size(); ++i) {
-    const ChartStyle style = chart_style(i);
+    const ChartStyle style = style_of(panels, place, i);
     for (const RunRecord& run : panel.record.runs[i]) {
       std::vector<std::pair<int64_t, double>> values;
       for (const Epoch& epoch : run.epochs) values.emplace_back(epoch.epoch, epoch.valid_measure);
@@ -120,11 +129,13 @@ std::string curves_svg(const std::vector<Experiment>& panels) {
   const double frame_height = columns == 1 ? 300 : 240;
   std::vector<std::vector<LegendEntry>> entries;
   double legend_height = 0;
-  for (const Experiment& panel : panels) {
+  for (size_t place = 0; place < panels.size(); ++place) {
+    const Experiment& panel = panels[place];
     entries.emplace_back();
     for (size_t i = 0; i < panel.record.runs.size(); ++i) {
       entries.back().push_back(
-          {fmt::format("<path d=\"m0 0h{}\" {}/>", kLegendSample, line_look(chart_style(i), 2.4)),
+          {fmt::format("<path d=\"m0 0h{}\" {}/>", kLegendSample,
+                       line_look(style_of(panels, place, i), 2.4)),
            with_seeds(panel.record.sweep.settings[i].name, panel.record.runs[i].size())});
     }
     legend_height = std::max(legend_height, chart_legend(entries.back(), 0, 0, frame_width).height);
@@ -139,7 +150,7 @@ std::string curves_svg(const std::vector<Experiment>& panels) {
     const ChartFrame frame(left, top + legend_height + 8, frame_width, frame_height, axes.x, y);
     content += chart_legend(entries[i], left, top, frame_width).svg + frame.axes();
     if (axes.chance) content += frame.level(*axes.chance, "chance");
-    content += curves_of(frame, panels[i]);
+    content += curves_of(frame, panels, i);
   }
   const size_t rows = (panels.size() + columns - 1) / columns;
   return chart_document(kPictureWidth, panel_height * static_cast<double>(rows),

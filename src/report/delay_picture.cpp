@@ -26,12 +26,20 @@ std::string marker(size_t setting, const ChartPoint& at, bool ours) {
       ours ? colour : "#fff", colour);
 }
 
-std::string line_with_markers(size_t setting, const std::vector<ChartPoint>& points, bool ours) {
+std::string plain_line(size_t setting, const std::vector<ChartPoint>& points, bool ours) {
   const ChartStyle style = {chart_style(setting).colour, ours ? "" : "5 4"};
-  std::string out =
-      fmt::format("<path d=\"{}\" {}/>\n", path_data(points), line_look(style, ours ? 2 : 1.2));
+  return fmt::format("<path d=\"{}\" {}/>\n", path_data(points), line_look(style, ours ? 2 : 1.2));
+}
+
+std::string marked_line(size_t setting, const std::vector<ChartPoint>& points, bool ours) {
+  std::string out = plain_line(setting, points, ours);
   for (const ChartPoint& point : points) out += marker(setting, point, ours) + "\n";
   return out;
+}
+
+std::string line_sample(size_t setting, bool ours) {
+  return plain_line(setting, {{0, 0}, {kLegendSample, 0}}, ours) +
+         marker(setting, {kLegendSample / 2, 0}, ours);
 }
 
 // How many runs of the setting were tried.
@@ -85,15 +93,15 @@ std::string delays_words(const Experiment& experiment) {
 std::string delays_svg(const Experiment& experiment) {
   const train::Sweep& sweep = experiment.record.sweep;
   need_delays(sweep);
-  std::vector<LegendEntry> entries;
+  std::vector<LegendEntry> entries, of_paper;
   for (size_t i = 0; i < sweep.settings.size(); ++i) {
-    const auto sample = [&](bool ours) {
-      return line_with_markers(i, {{0, 0}, {kLegendSample / 2, 0}, {kLegendSample, 0}}, ours);
-    };
     const std::string& name = sweep.settings[i].name;
-    entries.push_back({sample(true), tried_text(name, tried(figures(experiment.record, i)))});
-    if (!sweep.settings[i].paper_eval.empty()) entries.push_back({sample(false), "paper, " + name});
+    entries.push_back(
+        {line_sample(i, true), tried_text(name, tried(figures(experiment.record, i)))});
+    if (sweep.settings[i].paper_eval.empty()) continue;
+    of_paper.push_back({line_sample(i, false), "paper, " + name});
   }
+  entries.insert(entries.end(), of_paper.begin(), of_paper.end());
   const ChartLegend legend = chart_legend(entries, 50, 8, kDelaysWidth);
   const ChartFrame frame = delay_frame(sweep, legend.height + 16);
   std::string papers, whiskers, ours;
@@ -119,8 +127,8 @@ std::string delays_svg(const Experiment& experiment) {
           path_data({place(delay, 100 * accuracy->low), place(delay, 100 * accuracy->high)}),
           line_look({chart_style(i).colour, ""}, 1.2));
     }
-    if (!paper.empty()) papers += line_with_markers(i, paper, false);
-    if (!means.empty()) ours += line_with_markers(i, means, true);
+    if (!paper.empty()) papers += marked_line(i, paper, false);
+    if (!means.empty()) ours += marked_line(i, means, true);
   }
   std::string content = legend.svg + frame.axes();
   const Measure shown_by = measure(experiment.record);
