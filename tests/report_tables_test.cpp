@@ -1,6 +1,9 @@
 // The tables that hdetach fill puts into documents, as they stand there.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "formats/files.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "report/axis.h"
 #include "report/chart.h"

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <vector>
 
 #include "report/chart.h"
 #include "report/number_text.h"
