@@ -160,5 +160,43 @@ TEST_P(SecondGradient, OfArgumentsThatDependOnEachOther) {
   }
 }
 
+class Range : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Range, testing::ValuesIn(testable_kernels()),
+                         [](const auto& info) { return test_name(info.param); });
+
+// The backward pass is linear in what arrives, and a power of two changes no rounding: however
+// small or large the gradients are, as long as float32 holds them. Exploding ones do get there.
+TEST_P(Range, OfGradientsIsThatOfFloat32) {
+  const ForcedKernel forced(GetParam());
+  const std::vector<Case> suited = cases_for(GetParam());
+  for (const Case& c : suited) {
+    SCOPED_TRACE(c.name);
+    Problem p = problem_for(GetParam(), c);
+    const Outcome plain = run(p);
+    EXPECT_EQ(last_backward().kernel, GetParam());
+    double largest = 0;
+    for (const Tensor& t : {p.dh, p.dc}) {
+      if (t.defined()) largest = std::max(largest, t.abs().max().item<double>());
+    }
+    for (const Tensor& t : plain.grads) {
+      if (t.defined()) largest = std::max(largest, t.abs().max().item<double>());
+    }
+    // Two powers of room for sums that were larger on their way.
+    for (const int power : {-60, 125 - std::ilogb(largest)}) {
+      SCOPED_TRACE(power);
+      const double factor = std::ldexp(1.0, power);
+      Problem scaled = p;
+      if (p.dh.defined()) scaled.dh = p.dh * factor;
+      if (p.dc.defined()) scaled.dc = p.dc * factor;
+      Outcome want = plain;
+      for (Tensor& t : want.grads) {
+        if (t.defined()) t = t * factor;
+      }
+      expect_same_bits(run(scaled), want);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hdetach::test

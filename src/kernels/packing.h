@@ -18,6 +18,10 @@ struct PackedBatch {
   const int64_t* first_row;  // [T], where the rows of each step begin
   const int64_t* order;      // [B], the place of each sequence among the last states; null: its own
   bool reverse;              // each sequence is processed from its own end
+
+  HDETACH_HOST_DEVICE int64_t length(int64_t b) const {
+    return lengths != nullptr ? lengths[b] : steps;
+  }
 };
 
 template <typename T>
@@ -28,11 +32,19 @@ struct PackedData {
   int64_t width;
 };
 
-// Elements first, first + stride, ... of row b at step t.
+// How many rows there are to move: without rows to store only each sequence's last step is read.
+template <typename T, bool kToSteps>
+HDETACH_HOST_DEVICE inline int64_t rows_to_move(const PackedBatch& batch,
+                                                const PackedData<T>& data) {
+  return !kToSteps && data.rows == nullptr ? batch.batch : batch.steps * batch.batch;
+}
+
+// Elements first, first + stride, ... of one of them.
 template <typename T, bool kToSteps>
 HDETACH_HOST_DEVICE inline void move_row(const PackedBatch& batch, const PackedData<T>& data,
-                                         int64_t t, int64_t b, int first, int stride) {
-  const int64_t length = batch.lengths != nullptr ? batch.lengths[b] : batch.steps;
+                                         int64_t index, int first, int stride) {
+  const int64_t b = index % batch.batch, length = batch.length(b);
+  const int64_t t = !kToSteps && data.rows == nullptr ? length - 1 : index / batch.batch;
   T* step = data.steps + (t * batch.batch + b) * data.width;
   if (t >= length) {
     for (int64_t i = first; kToSteps && i < data.width; i += stride) step[i] = T(0);

@@ -38,12 +38,11 @@ T* values(const Tensor& tensor) {
 
 template <typename T>
 void move_packed_cpu(const PackedBatch& batch, const PackedData<T>& data, bool to_steps) {
-  const int64_t grain = 32768 / (data.width * batch.batch + 1) + 1;  // steps worth a thread
-  at::parallel_for(0, batch.steps, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin * batch.batch; row < end * batch.batch; ++row) {
-      const auto move = to_steps ? move_row<T, true> : move_row<T, false>;
-      move(batch, data, row / batch.batch, row % batch.batch, /*first=*/0, /*stride=*/1);
-    }
+  const auto move = to_steps ? move_row<T, true> : move_row<T, false>;
+  const auto count = to_steps ? rows_to_move<T, true> : rows_to_move<T, false>;
+  const int64_t grain = 32768 / (data.width + 1) + 1;  // rows worth a thread
+  at::parallel_for(0, count(batch, data), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) move(batch, data, i, /*first=*/0, /*stride=*/1);
   });
 }
 

@@ -11,11 +11,11 @@ constexpr int kRowsPerBlock = 8;  // a warp each
 
 template <typename T, bool kToSteps>
 __device__ void move_own_row(const PackedBatch& batch, const PackedData<T>& data) {
-  const int64_t row = int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.y;
-  if (row >= batch.steps * batch.batch) return;
-  const int64_t b = row % batch.batch;
+  const int64_t index = int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.y;
+  if (index >= rows_to_move<T, kToSteps>(batch, data)) return;
+  const int64_t b = index % batch.batch;
   if (batch.order != nullptr && (batch.order[b] < 0 || batch.order[b] >= batch.batch)) __trap();
-  move_row<T, kToSteps>(batch, data, row / batch.batch, b, threadIdx.x, 32);
+  move_row<T, kToSteps>(batch, data, index, threadIdx.x, 32);
 }
 
 template <typename T, bool kToSteps>
@@ -50,8 +50,8 @@ __global__ void start_rows(PackedBatch batch, PackedData<T> data, PackedStart<T>
   move_own_row<T, true>(batch, data);
 }
 
-dim3 grid_of(const PackedBatch& batch, int parts) {
-  const int64_t blocks = (batch.steps * batch.batch + kRowsPerBlock - 1) / kRowsPerBlock;
+dim3 grid_of(int64_t rows, int parts) {
+  const int64_t blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
   return {static_cast<unsigned>(blocks), static_cast<unsigned>(parts)};
 }
 
@@ -63,8 +63,11 @@ template <typename T>
 void move_packed_cuda(const PackedBatch& batch, const PackedData<T>& h, const PackedData<T>& c,
                       bool to_steps, void* stream) {
   const auto kernel = to_steps ? move_rows<T, true> : move_rows<T, false>;
-  kernel<<<grid_of(batch, c.steps != nullptr ? 2 : 1), kBlock, 0,
-           static_cast<cudaStream_t>(stream)>>>(batch, h, c);
+  const auto count = to_steps ? rows_to_move<T, true> : rows_to_move<T, false>;
+  const bool both = c.steps != nullptr;
+  const int64_t rows = both ? std::max(count(batch, h), count(batch, c)) : count(batch, h);
+  kernel<<<grid_of(rows, both ? 2 : 1), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(batch, h,
+                                                                                        c);
   cuda::check(cudaGetLastError(), "move_rows");
 }
 
@@ -83,7 +86,8 @@ void start_packed_cuda(const PackedBatch& batch, const PackedData<T>& data,
   }
   const int left = static_cast<int>(start.count - begin);
   std::copy_n(start.numbers + begin, left, part.value);
-  start_rows<<<grid_of(batch, 1), kBlock, 0, queue>>>(batch, data, start, part, left);
+  start_rows<<<grid_of(batch.steps * batch.batch, 1), kBlock, 0, queue>>>(batch, data, start, part,
+                                                                          left);
   cuda::check(cudaGetLastError(), "start_rows");
 }
 

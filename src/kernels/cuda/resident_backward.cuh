@@ -68,7 +68,8 @@ __device__ __forceinline__ void read_gradients(const uint32_t* tile, int lane, u
   b[1] = both.y;
 }
 
-// Loads the warp's tiles of w_hh; returns what a product must be multiplied with.
+// Loads the warp's tiles of w_hh; returns what a product must be multiplied with. Every block has
+// its own scale.
 template <class F, class Place>
 __device__ float load_backward(typename F::Weights& weights, typename F::Shared& shared,
                                const float* w_hh, const Place& at, int hidden) {
@@ -198,7 +199,9 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
     float part[L::kCluster] = {};
 #pragma unroll
     for (int w = 0; w < L::kWarps; ++w) {
-      const float unscale = operand.inverse[w][at.quad];
+      // Of both scales at once: gradients times scaled weights alone leave float32's range 2^14
+      // early.
+      const float unscale = operand.inverse[w][at.quad] * inverse;
       uint32_t b[2][2];
       read_gradients(operand.gradients[2 * w], at.lane, b[0]);
       read_gradients(operand.gradients[2 * w + 1], at.lane, b[1]);
@@ -213,8 +216,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
     }
 #pragma unroll
     for (int rank = 0; rank < L::kCluster; ++rank) {
-      // Every block has its own scale of w_hh.
-      parts.send(exchanges, rank, at.rank * 32 + at.lane, __float_as_uint(part[rank] * inverse));
+      parts.send(exchanges, rank, at.rank * 32 + at.lane, __float_as_uint(part[rank]));
     }
   };
 
