@@ -29,7 +29,7 @@ TEST_F(FillBlocks, OnlyWhatLiesBetweenMarkersIsReplaced) {
       folder_ / "time.jsonl",
       R"({"experiments":["a"],"command":"a","runs":1,"seconds":60,"commits":["1"],"gpu":"X"})");
   const std::string marker = "<!-- hdetach gpu-minutes time.jsonl -->";
-  const std::string line = "The whole of it took 1 minute of one X.";
+  const std::string line = "All runs of the reproduction together took 1 minute of one X.";
   const std::string before =
       "# Title\n" + marker + "\nold\n\nold\n<!-- end -->\ntext\n" + marker + "  \n<!-- end -->";
   const std::string after = "# Title\n" + marker + "\n" + line + "\n<!-- end -->\ntext\n" + marker +
@@ -78,14 +78,23 @@ TEST_F(FillBlocks, WhatCannotBeFilledIsNamedWithItsLine) {
   EXPECT_EQ(message("<!-- hdetach -->\n<!-- end -->\n"),
             "DIR/doc.md:1: no kind of block \"\"; " + kinds);
   EXPECT_EQ(message_of("settings"),
-            "DIR/doc.md:3: settings has 0 arguments; write settings FOLDER SETTING...");
+            "DIR/doc.md:3: settings has 0 arguments; write settings FOLDER [until=N] SETTING...");
   EXPECT_EQ(message_of("pairs small"),
-            "DIR/doc.md:3: pairs has 1 argument; write pairs FOLDER A:B...");
+            "DIR/doc.md:3: pairs has 1 argument; write pairs FOLDER [until=N] A:B...");
   EXPECT_EQ(message_of("curves small"),
             "DIR/doc.md:3: curves has 1 argument; write curves FOLDER PICTURE.svg "
             "SETTING,SETTING...");
   EXPECT_EQ(message_of("gpu-minutes a b"),
             "DIR/doc.md:3: gpu-minutes has 2 arguments; write gpu-minutes FILE");
+  for (const std::string wrong : {"until=", "until=0", "until=-1", "until=2.5", "until=1e3"}) {
+    EXPECT_EQ(
+        message_of("runs small " + wrong),
+        "DIR/doc.md:3: \"" + wrong + "\" is no last epoch; write until=N once, with N at least 1");
+  }
+  EXPECT_TRUE(contains(message_of("runs small until=1 until=2"), "\"until=2\" is no last epoch"));
+  EXPECT_EQ(message_of("delays small until=1"),
+            "DIR/doc.md:3: DIR/small has no run of a setting \"until=1\"; it has plain, "
+            "detach-0.5");
   EXPECT_EQ(message_of("settings small plain other"),
             "DIR/doc.md:3: DIR/small has no run of a setting \"other\"; it has plain, detach-0.5");
   EXPECT_EQ(message_of("runs small later"),

@@ -72,6 +72,23 @@ TEST_F(FillTables, ASettingIsARow) {
 )");
 }
 
+TEST_F(FillTables, UntilAnEpochTheLaterOnesDoNotCount) {
+  write_run(folder_ / "small/plain/seed-1", {0.1, 0.2, 0.3}, result_json("finished", "", 0.31));
+  EXPECT_EQ(
+      block("runs small until=2 plain detach-0.5"),
+      R"(| setting | seed | epochs | best validation, % | median of the last 20 epochs | epochs to 90% | largest gradient norm | ended |
+|---|---|---|---|---|---|---|---|
+| plain | 1 | 2 | 20.0 (epoch 2) | 15.0 | never | 1.5 | finished |
+| plain | 2 | 2 | 30.0 (epoch 2) | 25.0 | never | 1.5 | finished |
+| detach-0.5 | 1 | 2 | 90.0 (epoch 2) | 70.0 | 2 | 1.5 | finished |
+| detach-0.5 | 2 | 1 | 40.0 (epoch 1) | 40.0 | never | 1.5 | unfinished |
+)");
+  EXPECT_TRUE(contains(block("settings small plain until=2"), "| plain | 82 at best | 2 | 25.0 "));
+  EXPECT_TRUE(contains(block("pairs small until=1 plain:detach-0.5"), "+30.0 (+20.0 to +40.0)"));
+  // A run that ends before has its test.
+  EXPECT_TRUE(contains(block("runs small until=3 plain"), "| 31.0 |"));
+}
+
 TEST_F(FillTables, DivergedRunsAndTestsAreColumnsWhereThereAreSome) {
   write_experiment("digits", "task = \"mnist\"\nseeds = [1]\n[[setting]]\nname = \"plain\"\n");
   write_run(folder_ / "digits/plain/seed-1", {0.98765}, result_json("finished", "", 0.985));
@@ -179,14 +196,14 @@ TEST_F(FillTables, GpuTimeIsThatOfTheExperiments) {
   EXPECT_TRUE(contains(block("gpu-time time.jsonl"), "| total | | 1,594 | |"));
   EXPECT_TRUE(contains(block("gpu-time time.jsonl a c"), "(shared with b) |"));
   EXPECT_EQ(block("gpu-minutes time.jsonl"),
-            "The whole of it took 27 minutes of one NVIDIA H200.\n");
+            "All runs of the reproduction together took 27 minutes of one NVIDIA H200.\n");
   hdetach::files::write(
       folder_ / "two.jsonl",
       R"({"experiments":["a"],"command":"a","runs":1,"seconds":60,"commits":["1"],"gpu":"GPU 1"}
 {"experiments":["a"],"command":"b","runs":1,"seconds":1,"commits":["1"],"gpu":"GPU 2"}
 )");
   EXPECT_EQ(block("gpu-minutes two.jsonl"),
-            "The whole of it took 1 minute of one GPU (GPU 1, GPU 2).\n");
+            "All runs of the reproduction together took 1 minute of one GPU (GPU 1, GPU 2).\n");
 }
 
 TEST(FillText, NumbersAreAsDocumentsWriteThem) {

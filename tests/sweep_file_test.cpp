@@ -195,10 +195,11 @@ TEST(Experiments, OneFileForEachFigureAndTable) {
     if (name == "demo") continue;
     EXPECT_EQ(sweep.seeds, (std::vector<int64_t>{1, 2, 3, 4, 5})) << name;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"caption-showtell", "caption-softattention",
-                                          "cdetach-copy", "cdetach-mnist", "copy-100", "copy-300",
-                                          "damping", "demo", "mnist", "mnist-noclip",
-                                          "mnist-search", "pmnist", "stacked", "transfer"}));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"caption-showtell", "caption-softattention", "cdetach-copy",
+                                   "cdetach-mnist", "chrono-1000", "chrono-300", "copy-100",
+                                   "copy-300", "damping", "demo", "mnist", "mnist-noclip",
+                                   "mnist-search", "pmnist", "readings", "stacked", "transfer"}));
 }
 
 TEST(Experiments, CaptioningIsThePapers) {
@@ -243,8 +244,14 @@ TEST(Experiments, CopyingIsThePapers) {
     if (sweep.task != "copy" || name == "demo") continue;
     for (const SweepSetting& setting : sweep.settings) {
       Config expected = default_config("copy");  // the paper's, and these:
-      expected.delay = name == "copy-300" || name == "damping" ? 300 : 100;
-      expected.anneal_epochs = 40;
+      const bool chrono = name.rfind("chrono-", 0) == 0;
+      expected.delay = name == "copy-300" || name == "damping" || name == "chrono-300" ? 300
+                       : name == "chrono-1000"                                         ? 1000
+                                                                                       : 100;
+      expected.epochs = name == "chrono-1000" ? 200 : 600;
+      expected.anneal_epochs = name == "chrono-1000" || setting.name == "no-anneal-0.25" ? 0 : 40;
+      expected.encoding = setting.name.rfind("onehot-", 0) == 0 ? "onehot" : "scalar";
+      expected.init = chrono ? "chrono" : "uniform";
       const Config& config = setting.config;
       expected.detach = config.detach;
       expected.path = name == "cdetach-copy" ? "cell" : "hidden";
@@ -252,7 +259,7 @@ TEST(Experiments, CopyingIsThePapers) {
       expected.layers = name == "stacked" ? 2 : 1;
       expected.layer_draw = setting.name == "separate-0.25" ? "separate" : "joint";
       if (config.stop_at > 0) {
-        EXPECT_TRUE(name == "copy-100" || name == "transfer" || name == "stacked") << name;
+        EXPECT_TRUE(name != "copy-300" && name != "damping" && name != "cdetach-copy") << name;
         expected.stop_at = 1;
         expected.stop_epochs = 20;
       }

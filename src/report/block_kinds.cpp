@@ -2,9 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "report/curves_picture.h"
@@ -22,6 +26,7 @@ namespace fs = std::filesystem;
 // One block and what it is made from.
 struct BlockCall {
   const std::vector<std::string>& words;
+  const std::optional<int64_t> until;  // the last epoch that counts
   const fs::path& folder;
   ResultFolders& results;
 
@@ -30,9 +35,31 @@ struct BlockCall {
     return {words.begin() + static_cast<std::ptrdiff_t>(word), words.end()};
   }
   Experiment runs(const std::vector<std::string>& settings) const {
-    return results.choose(path(1), settings);
+    Experiment chosen = results.choose(path(1), settings);
+    if (until) cut(chosen, *until);
+    return chosen;
   }
 };
+
+// Takes "until=N" out of the words.
+std::optional<int64_t> take_until(std::vector<std::string>& words) {
+  const std::string key = "until=";
+  std::optional<int64_t> until;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].compare(0, key.size(), key) != 0) continue;
+    const char* const begin = words[i].data() + key.size();
+    const char* const end = words[i].data() + words[i].size();
+    int64_t epoch = 0;
+    const auto [last, error] = std::from_chars(begin, end, epoch);
+    if (error != std::errc() || last != end || epoch < 1 || until) {
+      throw std::runtime_error(
+          fmt::format("\"{}\" is no last epoch; write until=N once, with N at least 1", words[i]));
+    }
+    until = epoch;
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i--));
+  }
+  return until;
+}
 
 std::vector<std::string> split_at(const std::string& text, char sign) {
   std::vector<std::string> parts(1);
@@ -110,18 +137,19 @@ constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
 constexpr struct BlockKind {
   const char *name, *arguments;
-  size_t least, most;  // arguments
+  size_t least, most;  // arguments, until=N apart
+  bool takes_until;
   BlockContent (*make)(const BlockCall& call);
 } kBlockKinds[] = {
-    {"settings", "FOLDER SETTING...", 1, kAnyNumber, settings_block},
-    {"runs", "FOLDER SETTING...", 1, kAnyNumber, runs_block},
-    {"pairs", "FOLDER A:B...", 2, kAnyNumber, pairs_block},
-    {"delays", "FOLDER SETTING...", 1, kAnyNumber, delays_block},
-    {"scores", "FOLDER SETTING...", 1, kAnyNumber, scores_block},
-    {"curves", "FOLDER PICTURE.svg SETTING,SETTING...", 2, kAnyNumber, curves_block},
-    {"delay-curve", "FOLDER PICTURE.svg SETTING...", 2, kAnyNumber, delay_curve_block},
-    {"gpu-time", "FILE EXPERIMENT...", 1, kAnyNumber, gpu_time_block},
-    {"gpu-minutes", "FILE", 1, 1, gpu_minutes_block},
+    {"settings", "FOLDER [until=N] SETTING...", 1, kAnyNumber, true, settings_block},
+    {"runs", "FOLDER [until=N] SETTING...", 1, kAnyNumber, true, runs_block},
+    {"pairs", "FOLDER [until=N] A:B...", 2, kAnyNumber, true, pairs_block},
+    {"delays", "FOLDER SETTING...", 1, kAnyNumber, false, delays_block},
+    {"scores", "FOLDER SETTING...", 1, kAnyNumber, false, scores_block},
+    {"curves", "FOLDER PICTURE.svg SETTING,SETTING...", 2, kAnyNumber, false, curves_block},
+    {"delay-curve", "FOLDER PICTURE.svg SETTING...", 2, kAnyNumber, false, delay_curve_block},
+    {"gpu-time", "FILE EXPERIMENT...", 1, kAnyNumber, false, gpu_time_block},
+    {"gpu-minutes", "FILE", 1, 1, false, gpu_minutes_block},
 };
 
 }  // namespace
@@ -133,12 +161,14 @@ BlockContent block_content(const std::vector<std::string>& words, const fs::path
   for (const BlockKind& kind : kBlockKinds) {
     known += (known.empty() ? "" : ", ") + std::string(kind.name);
     if (name != kind.name) continue;
-    if (words.size() - 1 < kind.least || words.size() - 1 > kind.most) {
-      throw std::runtime_error(fmt::format("{} has {} argument{}; write {} {}", name,
-                                           words.size() - 1, words.size() == 2 ? "" : "s", name,
-                                           kind.arguments));
+    std::vector<std::string> own = words;
+    const auto until = kind.takes_until ? take_until(own) : std::nullopt;
+    const size_t arguments = own.size() - 1;
+    if (arguments < kind.least || arguments > kind.most) {
+      throw std::runtime_error(fmt::format("{} has {} argument{}; write {} {}", name, arguments,
+                                           arguments == 1 ? "" : "s", name, kind.arguments));
     }
-    return kind.make({words, folder, results});
+    return kind.make({own, until, folder, results});
   }
   throw std::runtime_error(fmt::format("no kind of block \"{}\"; there are {}", name, known));
 }

@@ -123,7 +123,7 @@ std::string gpu_minutes_markdown(const std::vector<GpuTime>& lines) {
   }
   const int64_t minutes = std::llround(total_seconds(lines) / 60);
   return fmt::format(
-      "The whole of it took {} minute{} of one {}.\n", with_commas(minutes),
+      "All runs of the reproduction together took {} minute{} of one {}.\n", with_commas(minutes),
       minutes == 1 ? "" : "s",
       gpus.size() == 1 ? markdown_text(gpus[0]) : fmt::format("GPU ({})", joined(gpus)));
 }

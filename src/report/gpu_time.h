@@ -26,7 +26,7 @@ std::vector<GpuTime> read_gpu_time(const std::filesystem::path& path);
 std::string gpu_time_markdown(const std::vector<GpuTime>& lines,
                               const std::vector<std::string>& experiments);
 
-// "The whole of it took 97 minutes of one NVIDIA H200."
+// "All runs of the reproduction together took 97 minutes of one NVIDIA H200."
 std::string gpu_minutes_markdown(const std::vector<GpuTime>& lines);
 
 }  // namespace hdetach::report

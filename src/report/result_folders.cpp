@@ -39,6 +39,20 @@ Experiment begun(Experiment all) {
 
 }  // namespace
 
+void cut(Experiment& experiment, int64_t last) {
+  for (std::vector<RunRecord>& runs : experiment.record.runs) {
+    for (RunRecord& run : runs) {
+      if (run.epochs.back().epoch <= last) continue;
+      while (!run.epochs.empty() && run.epochs.back().epoch > last) run.epochs.pop_back();
+      if (run.epochs.empty()) {
+        throw std::runtime_error(
+            fmt::format("{} has a run without an epoch up to {}", experiment.name, last));
+      }
+      if (run.result) run.result = train::RunResult{"finished"};
+    }
+  }
+}
+
 const Experiment& ResultFolders::read(const std::filesystem::path& folder) {
   const auto known = known_.find(folder);
   if (known != known_.end()) return known->second;

@@ -2,6 +2,7 @@
 // settings that it names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -10,6 +11,10 @@
 #include "report/experiments.h"
 
 namespace hdetach::report {
+
+// Leaves out the epochs after `last`, and the test of a run that has any: its model may be one of
+// theirs.
+void cut(Experiment& experiment, int64_t last);
 
 class ResultFolders {
  public:
