@@ -161,12 +161,12 @@ class Run {
 
   void diverged(const Update& update) {
     const bool loss = !std::isfinite(update.loss);
-    end(result(
-        "diverged",
-        fmt::format("{} is {} at update {} (epoch {}); a smaller lr, --clip or --on-diverge "
-                    "continue may help",
-                    loss ? "the loss" : "the gradient norm", loss ? update.loss : update.grad_norm,
-                    progress().update, progress().epoch + 1)));
+    const double value = std::abs(loss ? update.loss : update.grad_norm);  // some NaN have a sign
+    end(result("diverged",
+               fmt::format("{} is {} at update {} (epoch {}); a smaller lr, --clip or --on-diverge "
+                           "continue may help",
+                           loss ? "the loss" : "the gradient norm", value, progress().update,
+                           progress().epoch + 1)));
   }
 
   void end(RunResult ended) {
