@@ -5,7 +5,7 @@
 #include <string>
 
 #include "formats/files.h"
-#include "report/filled_document.h"
+#include "report/documents/filled_document.h"
 #include "tests/program.h"
 #include "tests/report_runs.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "formats/files.h"
-#include "report/chart.h"
+#include "report/documents/chart.h"
 #include "tests/filled_runs.h"
 #include "tests/xml.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "formats/files.h"
-#include "report/markdown.h"
-#include "report/number_text.h"
+#include "report/documents/markdown.h"
+#include "report/documents/number_text.h"
 #include "tests/filled_runs.h"
 
 namespace {

@@ -16,8 +16,8 @@
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
-#include "report/filled_document.h"
-#include "report/result_folders.h"
+#include "report/documents/filled_document.h"
+#include "report/documents/result_folders.h"
 
 namespace hdetach::cli {
 namespace {

@@ -1,10 +1,10 @@
-#include "report/filled_document.h"
+#include "report/documents/filled_document.h"
 
 #include <fmt/core.h>
 
 #include <stdexcept>
 
-#include "report/markdown_blocks.h"
+#include "report/documents/markdown_blocks.h"
 
 namespace hdetach::report {
 

@@ -1,4 +1,4 @@
-#include "report/result_folders.h"
+#include "report/documents/result_folders.h"
 
 #include <fmt/core.h>
 

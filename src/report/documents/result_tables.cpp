@@ -1,4 +1,4 @@
-#include "report/result_tables.h"
+#include "report/documents/result_tables.h"
 
 #include <fmt/core.h>
 
@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "report/markdown.h"
-#include "report/number_text.h"
+#include "report/documents/markdown.h"
+#include "report/documents/number_text.h"
 
 namespace hdetach::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/number_text.h"
+#include "report/documents/number_text.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "report/delay_picture.h"
+#include "report/documents/delay_picture.h"
 
 #include <fmt/core.h>
 
@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "report/chart.h"
-#include "report/number_text.h"
-#include "report/result_tables.h"
+#include "report/documents/chart.h"
+#include "report/documents/number_text.h"
+#include "report/documents/result_tables.h"
 
 namespace hdetach::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/pair_table.h"
+#include "report/documents/pair_table.h"
 
 #include <fmt/core.h>
 
@@ -6,9 +6,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "report/markdown.h"
-#include "report/number_text.h"
-#include "report/result_tables.h"
+#include "report/documents/markdown.h"
+#include "report/documents/number_text.h"
+#include "report/documents/result_tables.h"
 
 namespace hdetach::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/curves_picture.h"
+#include "report/documents/curves_picture.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "report/axis.h"
-#include "report/chart.h"
-#include "report/number_text.h"
-#include "report/result_tables.h"
+#include "report/documents/chart.h"
+#include "report/documents/number_text.h"
+#include "report/documents/result_tables.h"
 
 namespace hdetach::report {
 namespace {

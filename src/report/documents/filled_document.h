@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/block_kinds.h"
+#include "report/documents/block_kinds.h"
 
 namespace hdetach::report {
 

@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/documents/chart.h"
 
 #include <fmt/core.h>
 

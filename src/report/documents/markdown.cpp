@@ -1,4 +1,4 @@
-#include "report/markdown.h"
+#include "report/documents/markdown.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "report/markdown_blocks.h"
+#include "report/documents/markdown_blocks.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "report/gpu_time.h"
+#include "report/documents/gpu_time.h"
 
 #include <fmt/core.h>
 
@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "formats/json_object.h"
-#include "report/markdown.h"
-#include "report/number_text.h"
+#include "report/documents/markdown.h"
+#include "report/documents/number_text.h"
 #include "report/run_lines.h"
 
 namespace hdetach::report {

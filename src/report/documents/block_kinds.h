@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/result_folders.h"
+#include "report/documents/result_folders.h"
 
 namespace hdetach::report {
 

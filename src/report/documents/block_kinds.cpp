@@ -1,4 +1,4 @@
-#include "report/block_kinds.h"
+#include "report/documents/block_kinds.h"
 
 #include <fmt/core.h>
 
@@ -11,12 +11,12 @@
 #include <system_error>
 #include <utility>
 
-#include "report/curves_picture.h"
-#include "report/delay_picture.h"
-#include "report/gpu_time.h"
-#include "report/markdown.h"
-#include "report/pair_table.h"
-#include "report/result_tables.h"
+#include "report/documents/curves_picture.h"
+#include "report/documents/delay_picture.h"
+#include "report/documents/gpu_time.h"
+#include "report/documents/markdown.h"
+#include "report/documents/pair_table.h"
+#include "report/documents/result_tables.h"
 
 namespace hdetach::report {
 namespace {
