@@ -9,6 +9,7 @@
 #include "formats/files.h"
 #include "report/documents/markdown.h"
 #include "report/documents/number_text.h"
+#include "tests/error_text.h"
 #include "tests/filled_runs.h"
 
 namespace {
@@ -85,6 +86,11 @@ TEST_F(FillTables, UntilAnEpochTheLaterOnesDoNotCount) {
 )");
   EXPECT_TRUE(contains(block("settings small plain until=2"), "| plain | 82 at best | 2 | 25.0 "));
   EXPECT_TRUE(contains(block("pairs small until=1 plain:detach-0.5"), "+30.0 (+20.0 to +40.0)"));
+  hdetach::files::write(folder_ / "small/plain/seed-1/metrics.jsonl",
+                        metrics_line(5, "0.5") + "\n");
+  EXPECT_EQ(hdetach::test::error_text(folder_.path(), [&] { block("runs small until=4 plain"); }),
+            "DIR/doc.md:1: small has a run without an epoch up to 4");
+  write_run(folder_ / "small/plain/seed-1", {0.1, 0.2, 0.3}, result_json("finished", "", 0.31));
   // A run that ends before has its test.
   EXPECT_TRUE(contains(block("runs small until=3 plain"), "| 31.0 |"));
 }

@@ -11,8 +11,7 @@
 //   name = "plain"
 //   paper = "100, most by epoch 150"   # the paper's result, shown beside ours
 //   paper-eval = [64.85, 48.17]        # percent, one for each of eval-delays
-//   paper-scores = [71.7, 54.4, 39.7, 28.8, 24.8, 93.0]  # caption: those of kPaperScores, times
-//   100
+//   paper-scores = [71.7, 54.4, 39.7, 28.8, 24.8, 93]  # caption: kPaperScores, times 100
 #pragma once
 
 #include <array>
