@@ -11,8 +11,10 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/program.h"
 
@@ -30,8 +32,10 @@ using nlohmann::json;
 class Sweep : public testing::Test {
  protected:
   // Two settings and two seeds; `top` and `base` are added to the file.
-  std::string file(const std::string& top, const std::string& base = "") const {
-    const fs::path path = folder_ / "tiny.toml";
+  std::string file(const std::string& top, const std::string& base = "",
+                   const std::string& name = "tiny.toml") const {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
     std::ofstream(path) << "task = \"copy\"\nseeds = [1, 2]\n"
                         << top << "\n[base]\nsymbols = 2\n"
                         << "delay = 4\nhidden = 4\nbatch = 2\ntrain-size = 20\nvalid-size = 10\n"
@@ -156,6 +160,89 @@ TEST_F(Sweep, OnlyKeepsTheNamedRuns) {
   const Result none = run(command + " --only seed-7");
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_TRUE(contains(none.err, "--only seed-7: no run")) << none.err;
+}
+
+TEST_F(Sweep, OnlyWithATextThatNoRunHasIsRefusedAmongOthersThatRunsHave) {
+  const Result result = run(arguments(file("", "epochs = 1")) + " --only plain --only detach-0.6");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err,
+                       "--only detach-0.6: no run has that in its name; the names are "
+                       "like plain/seed-1"))
+      << result.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
+// Two files with the same runs, tried at other delays, and one with runs of its own.
+TEST_F(Sweep, SeveralFilesAreSweptTogetherAndARunThatTwoHaveTrainsOnce) {
+  const std::string files =
+      file("eval-delays = [6]", "epochs = 1") + " " +
+      file("folder = \"tiny\"\neval-delays = [8, 6]", "epochs = 1", "longer.toml") + " " +
+      file("", "epochs = 2", "other.toml");
+  const std::string only = " --only tiny/plain --only other/detach-0.5/seed-2";
+
+  const Result listed = run(arguments(files) + only + " --dry-run --json");
+  const json runs = json::parse(listed.out)["runs"];
+  ASSERT_EQ(runs.size(), 3u) << listed.out;
+  EXPECT_EQ(runs[0]["run"], "tiny/plain/seed-1");
+  EXPECT_EQ(runs[1]["run"], "tiny/plain/seed-2");
+  EXPECT_EQ(runs[2]["run"], "other/detach-0.5/seed-2");
+
+  const Result result = run(arguments(files) + only);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_TRUE(contains(result.out, "tiny/plain/seed-1        finished, 1 epochs")) << result.out;
+  EXPECT_TRUE(contains(result.out, "3 of 3 runs over")) << result.out;
+  for (const char* name : {"tiny.toml", "longer.toml", "other.toml"}) {
+    EXPECT_TRUE(contains(result.out, "\n" + (folder_ / name).string() + "\n\n")) << result.out;
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "out/tiny/tiny.toml"));
+  EXPECT_TRUE(fs::exists(folder_ / "out/tiny/longer.toml"));
+  EXPECT_TRUE(fs::exists(folder_ / "out/other/other.toml"));
+  EXPECT_EQ(sessions("plain/seed-1"), 1);
+  const json eval = json::parse(content(run_folder("plain/seed-1") / "eval.json"));
+  ASSERT_EQ(eval["accuracy"].size(), 2u) << eval;
+  EXPECT_EQ(eval["accuracy"][0]["delay"], 6);
+  EXPECT_EQ(eval["accuracy"][1]["delay"], 8);
+  EXPECT_FALSE(fs::exists(folder_ / "out/other/detach-0.5/seed-2/eval.json"));
+
+  const Result again = run(arguments(files) + only + " --json");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  std::istringstream objects(again.out);
+  std::vector<json> tables;
+  for (std::string line; std::getline(objects, line);) tables.push_back(json::parse(line));
+  ASSERT_EQ(tables.size(), 3u) << again.out;
+  EXPECT_EQ(tables[0]["file"], (folder_ / "tiny.toml").string());
+  EXPECT_EQ(tables[1]["settings"][0]["eval"][0]["delay"], 8);
+  EXPECT_EQ(tables[1]["settings"][0]["over"], 2);
+  EXPECT_EQ(tables[2]["settings"][1]["over"], 1);
+  EXPECT_EQ(sessions("plain/seed-1"), 1);
+}
+
+TEST_F(Sweep, AFailedRunIsNamedWithTheFilesThatHaveIt) {
+  fs::create_directories(run_folder("plain/seed-1") / "lock");  // where train wants a file
+  const std::string files = file("", "epochs = 1") + " " + file("", "epochs = 1", "other.toml");
+  const Result result = run(arguments(files) + " --quiet --json --only plain/seed-1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(contains(result.err, "1 of 2 runs failed: tiny/plain/seed-1")) << result.err;
+  const size_t second = result.out.find('\n') + 1;
+  EXPECT_EQ(json::parse(result.out.substr(0, second))["failed"], json({"plain/seed-1"}));
+  EXPECT_EQ(json::parse(result.out.substr(second))["failed"], json::array());
+}
+
+TEST_F(Sweep, FilesThatCannotBeSweptTogetherAreRefused) {
+  const std::string one = file("", "epochs = 1");
+  const std::string same = file("", "epochs = 1", "elsewhere/tiny.toml");
+  const std::string other = file("folder = \"tiny\"", "epochs = 1\nlr = 0.5", "other.toml");
+  for (const std::string& files : {one + " " + one, one + " " + same}) {
+    const Result result = run(arguments(files));
+    EXPECT_EQ(result.exit_code, 2) << files;
+    EXPECT_TRUE(contains(result.err, "have the same name and the same folder")) << result.err;
+  }
+  const Result result = run(arguments(one + " " + other));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_TRUE(contains(result.err, "FILE " + other + " has the run tiny/plain/seed-1 of " + one +
+                                       " with other settings: lr 0.001 (now 0.5)"))
+      << result.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
 TEST_F(Sweep, ErrorsOfTheFileAreUsageErrorsWithTheirPlace) {

@@ -1,4 +1,4 @@
-// hdetach sweep FILE.toml: every run of an experiment, several at a time, and the table beside the
+// hdetach sweep FILE...: every run of the experiments, several at a time, and the tables beside the
 // paper's. What is on disk counts: a sweep that ended early goes on where it was.
 #include <fmt/core.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "cli/sweep_jobs.h"
+#include "cli/sweep_plan.h"
 #include "cli/sweep_view.h"
 #include "formats/files.h"
 #include "report/experiments.h"
@@ -35,10 +36,10 @@ using nlohmann::ordered_json;
 using Stage = SweepJob::Stage;
 
 struct SweepOptions {
-  std::string file;
+  std::vector<std::string> files;
   std::string out = "runs";
   int jobs = 0;        // 0 means the cores; on a GPU one
-  std::string device;  // empty means what the file says
+  std::string device;  // empty means what the files say
   int replicas = 16;
   int threads = 0;  // of each run; 0 means the cores divided by the jobs
   std::vector<std::string> only;
@@ -47,42 +48,16 @@ struct SweepOptions {
   bool quiet = false;
 };
 
-train::Sweep read_sweep_file(const SweepOptions& options) {
+void check_devices(const SweepPlan& plan) {
   try {
-    train::Sweep sweep = train::parse_sweep(files::read(options.file), options.file);
-    for (train::SweepSetting& setting : sweep.settings) {
-      if (!options.device.empty()) setting.config.device = options.device;
-    }
-    return sweep;
-  } catch (const toml::Error& error) {
-    throw CLI::ValidationError(error.what());
-  }
-}
-
-std::vector<train::SweepRun> chosen_runs(const train::Sweep& sweep, const SweepOptions& options) {
-  std::vector<train::SweepRun> chosen, all = train::runs(sweep);
-  for (const train::SweepRun& run : all) {
-    const auto named = [&](const std::string& text) {
-      return run.name.find(text) != std::string::npos;
-    };
-    if (options.only.empty() || std::any_of(options.only.begin(), options.only.end(), named)) {
-      chosen.push_back(run);
-    }
-  }
-  if (chosen.empty()) {
-    throw CLI::ValidationError(
-        fmt::format("--only {}: no run has that in its name; the names are like {}",
-                    options.only[0], all[0].name));
-  }
-  return chosen;
-}
-
-void check_devices(const train::Sweep& sweep) {
-  try {
-    for (const train::SweepSetting& setting : sweep.settings) train::check_device(setting.config);
+    for (const PlannedRun& run : plan.runs) train::check_device(run.config);
   } catch (const train::ConfigError& error) {
     throw CLI::ValidationError(fmt::format("--{}", error.what()));
   }
+}
+
+void print_json(const ordered_json& value) {
+  fmt::print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 // Several children on one GPU would only take turns: by default there is one, with many runs in it.
@@ -101,7 +76,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
   ordered_json out = {{"runs", ordered_json::array()}};
   size_t name_width = 0, state_width = 0, to_do = 0;
   for (const SweepJob& job : jobs.all()) {
-    name_width = std::max(name_width, job.folder.string().size());
+    name_width = std::max(name_width, job.run.folder.string().size());
     state_width = std::max(state_width, progress(job.record, job.run.config).size());
     to_do += job.stage == Stage::kWaiting;
   }
@@ -109,12 +84,12 @@ void list_runs(const SweepJobs& jobs, bool json) {
     const std::string state = progress(job.record, job.run.config);
     const std::string flags = train::changed_flags(job.run.config);
     if (!json) {
-      fmt::print("{:<{}}  {:<{}}  {}\n", job.folder.string(), name_width, state, state_width,
+      fmt::print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width,
                  flags);
     }
     out["runs"].push_back(
         {{"run", job.run.name},
-         {"folder", job.folder.string()},
+         {"folder", job.run.folder.string()},
          {"status", job.record.result ? ordered_json(job.record.result->status) : nullptr},
          {"epochs", job.record.epochs.empty() ? 0 : job.record.epochs.back().epoch},
          {"of", job.run.config.epochs},
@@ -123,23 +98,18 @@ void list_runs(const SweepJobs& jobs, bool json) {
   }
   out["to_do"] = to_do;
   if (json) {
-    fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    print_json(out);
   } else {
     fmt::print("{} runs, {} to do\n", jobs.all().size(), to_do);
   }
 }
 
-std::filesystem::path sweep_folder(const train::Sweep& sweep, const SweepOptions& options) {
-  return std::filesystem::path(options.out) / sweep.folder;
-}
-
 // Beside its runs, so that `hdetach report` knows the order of the settings and the paper's
 // numbers.
-void keep_sweep_file(const train::Sweep& sweep, const SweepOptions& options) {
-  const std::filesystem::path file = options.file;
-  const std::filesystem::path copy =
-      sweep_folder(sweep, options) / (file.stem().string() + ".toml");
-  const std::string text = files::read(file);
+void keep_sweep_file(const PlannedSweep& sweep) {
+  std::filesystem::create_directories(sweep.folder);
+  const std::filesystem::path copy = sweep.folder / (sweep.name() + ".toml");
+  const std::string text = files::read(sweep.file);
   if (!std::filesystem::exists(copy) || files::read(copy) != text) files::write(copy, text);
 }
 
@@ -149,46 +119,61 @@ struct SweepPage {
 };
 
 // A page that fails fails no sweep.
-SweepPage write_sweep_page(const train::Sweep& sweep, const SweepOptions& options) {
-  const std::filesystem::path folder = sweep_folder(sweep, options);
+SweepPage write_sweep_page(const PlannedSweep& sweep) {
   // A sweep that shares the folder of another has its own page there.
-  const std::string stem = std::filesystem::path(options.file).stem().string();
-  const std::string path = (folder / ((stem == sweep.folder ? "report" : stem) + ".html")).string();
+  const std::string name = sweep.name() == sweep.sweep.folder ? "report" : sweep.name();
+  const std::string path = (sweep.folder / (name + ".html")).string();
   try {
     need_page();
-    const report::Experiments experiments = report::ExperimentReader({folder}, stem).read();
-    need_runs(experiments, {folder});
+    const report::Experiments experiments =
+        report::ExperimentReader({sweep.folder}, sweep.name()).read();
+    need_runs(experiments, {sweep.folder});
     print_notices(experiments.notices);
-    files::write(
-        path, report::page(
-                  report::page_template(),
-                  report_data(experiments, fmt::format("hdetach sweep {}", options.file), false)));
+    const std::string title = fmt::format("hdetach sweep {}", sweep.file.string());
+    files::write(path,
+                 report::page(report::page_template(), report_data(experiments, title, false)));
   } catch (const std::exception& problem) {
     return {"", problem.what()};
   }
   return {path, ""};
 }
 
-// The table, the curves and the page of all runs of the file, also of those left out by --only.
-void show_results(const train::Sweep& sweep, const SweepOptions& options, const SweepJobs& jobs,
-                  int signal) {
-  const report::SweepRecord record = report::read_sweep(sweep, sweep_folder(sweep, options));
-  const SweepPage page = write_sweep_page(sweep, options);
-  if (options.json) {
-    ordered_json out = report::summary_json(record);
-    out["page"] = page.path.empty() ? ordered_json(nullptr) : ordered_json(page.path);
-    out["failed"] = ordered_json::array();
+std::vector<std::string> failed_runs(const PlannedSweep& sweep, const SweepJobs& jobs) {
+  std::vector<std::string> names;
+  for (const train::SweepRun& run : train::runs(sweep.sweep)) {
+    const std::filesystem::path folder = sweep.folder / run.name;
     for (const SweepJob& job : jobs.all()) {
-      if (job.stage == Stage::kFailed) out["failed"].push_back(job.run.name);
+      if (job.run.folder == folder && job.stage == Stage::kFailed) names.push_back(run.name);
     }
-    out["interrupted"] = signal != 0;
-    fmt::print("{}\n", out.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-    return;
   }
-  const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
-  fmt::print("\n{}\n", report::summary_text(record));
-  fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
-             page.path.empty() ? "none: " + page.problem : page.path);
+  return names;
+}
+
+ordered_json results_json(const PlannedSweep& sweep, const report::SweepRecord& record,
+                          const SweepPage& page, const SweepJobs& jobs, bool interrupted) {
+  ordered_json out = {{"file", sweep.file.string()}};
+  out.update(report::summary_json(record));
+  out["page"] = page.path.empty() ? ordered_json(nullptr) : ordered_json(page.path);
+  out["failed"] = failed_runs(sweep, jobs);
+  out["interrupted"] = interrupted;
+  return out;
+}
+
+// The table, the curves and the page of all runs of each file, also of those left out by --only.
+void show_results(const SweepPlan& plan, const SweepJobs& jobs, bool json, bool interrupted) {
+  for (const PlannedSweep& sweep : plan.sweeps) {
+    const report::SweepRecord record = report::read_sweep(sweep.sweep, sweep.folder);
+    const SweepPage page = write_sweep_page(sweep);
+    if (json) {
+      print_json(results_json(sweep, record, page, jobs, interrupted));
+      continue;
+    }
+    const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
+    if (plan.sweeps.size() > 1) fmt::print("\n{}\n", sweep.file.string());
+    fmt::print("\n{}\n", report::summary_text(record));
+    fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
+               page.path.empty() ? "none: " + page.problem : page.path);
+  }
   std::fflush(stdout);
 }
 
@@ -201,29 +186,28 @@ std::string print_failures(const SweepJobs& jobs) {
   for (const SweepJob& job : jobs.all()) {
     if (job.stage != Stage::kFailed) continue;
     names += (names.empty() ? "" : ", ") + job.run.name;
-    if (++count <= kShown) fmt::print(stderr, "{}: {}\n", job.folder.string(), job.problem);
+    if (++count <= kShown) fmt::print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
   }
   if (count > kShown) fmt::print(stderr, "and {} more, see their train.log\n", count - kShown);
   return names;
 }
 
 void run_sweep(const SweepOptions& options) {
-  const train::Sweep sweep = read_sweep_file(options);
-  SweepJobs jobs(chosen_runs(sweep, options), sweep_folder(sweep, options), sweep.eval_delays);
+  const SweepPlan plan = plan_sweeps(options.files, options.out, options.device, options.only);
+  SweepJobs jobs(plan.runs);
   if (options.dry_run) return list_runs(jobs, options.json);
 
-  check_devices(sweep);
+  check_devices(plan);
   const int at_once = children_at_once(jobs, options.jobs);
   const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
-  std::filesystem::create_directories(sweep_folder(sweep, options));
-  keep_sweep_file(sweep, options);
+  for (const PlannedSweep& sweep : plan.sweeps) keep_sweep_file(sweep);
   const auto* const signal = watch_signals();
   SweepView view(options.json ? stderr : stdout, jobs);
   const int received = jobs.work({at_once, threads, options.replicas}, signal, [&](bool ending) {
     if (!options.quiet) view.show(ending);
   });
   if (!options.quiet) view.close();
-  show_results(sweep, options, jobs, received);
+  show_results(plan, jobs, options.json, received != 0);
 
   const std::string failed = print_failures(jobs);
   if (received != 0) {
@@ -240,18 +224,21 @@ void run_sweep(const SweepOptions& options) {
 
 void register_sweep(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "sweep", "Train every run of an experiment (experiments/*.toml) and show the table");
+      "sweep", "Train every run of experiments (experiments/*.toml) and show their tables");
   auto options = std::make_shared<SweepOptions>();
-  command->add_option("FILE", options->file, "The experiment: settings and seeds, as TOML")
+  command
+      ->add_option("FILE", options->files,
+                   "An experiment: settings and seeds, as TOML. On a GPU runs of several files "
+                   "train side by side where their shapes are the same")
       ->required();
-  command->add_option("--out", options->out, "Folder in which the sweep has its own")
+  command->add_option("--out", options->out, "Folder in which each experiment has its own")
       ->capture_default_str();
   command
       ->add_option("--jobs", options->jobs,
                    "Processes at the same time, each with a run or, on a GPU, several (default: "
                    "the cores; 1 on a GPU)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--device", options->device, "cpu or cuda, whatever the file says")
+  command->add_option("--device", options->device, "cpu or cuda, whatever the files say")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command
       ->add_option("--replicas", options->replicas,
@@ -264,11 +251,13 @@ void register_sweep(CLI::App& program) {
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--only", options->only,
-                   "Only the runs with TEXT in their name, SETTING/seed-N; may be repeated")
+                   "Only the runs with TEXT in their name, SETTING/seed-N, or of several files "
+                   "FOLDER/SETTING/seed-N; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
   command->add_flag("--dry-run", options->dry_run, "List the runs and how far they are; no work");
-  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--json", options->json,
+                    "Print one JSON object a line for each file; of --dry-run, one");
   command->add_flag("--quiet", options->quiet, "No progress, only the results");
   command->callback([options] { run_sweep(*options); });
 }

@@ -32,7 +32,14 @@ void check_same(const SweepJob& job) {
   throw std::runtime_error(
       fmt::format("{} was trained with other settings: {}; put them back, move the folder away, or "
                   "name another place by --out",
-                  job.folder.string(), found));
+                  job.run.folder.string(), found));
+}
+
+bool evaluated(const SweepJob& job) {
+  const std::vector<int64_t>& delays = job.run.eval_delays;
+  return std::all_of(delays.begin(), delays.end(), [&](int64_t delay) {
+    return report::accuracy_at(job.record, delay).has_value();
+  });
 }
 
 std::string joined(const std::vector<int64_t>& numbers) {
@@ -70,13 +77,11 @@ std::vector<std::string> last_lines(const fs::path& path, size_t count) {
   return lines;
 }
 
-SweepJobs::SweepJobs(std::vector<train::SweepRun> runs, const fs::path& folder,
-                     std::vector<int64_t> eval_delays)
-    : eval_delays_(std::move(eval_delays)), program_(fs::read_symlink("/proc/self/exe").string()) {
-  for (train::SweepRun& run : runs) {
-    SweepJob job{std::move(run), {}, {}};
-    job.folder = folder / job.run.name;
-    job.record = report::read_run(job.folder);
+SweepJobs::SweepJobs(std::vector<PlannedRun> runs)
+    : program_(fs::read_symlink("/proc/self/exe").string()) {
+  for (PlannedRun& run : runs) {
+    SweepJob job{std::move(run), {}};
+    job.record = report::read_run(job.run.folder);
     check_same(job);
     settle(job);
     jobs_.push_back(std::move(job));
@@ -86,12 +91,6 @@ SweepJobs::SweepJobs(std::vector<train::SweepRun> runs, const fs::path& folder,
 size_t SweepJobs::count(Stage stage) const {
   return std::count_if(jobs_.begin(), jobs_.end(),
                        [&](const SweepJob& job) { return job.stage == stage; });
-}
-
-bool SweepJobs::evaluated(const SweepJob& job) const {
-  return std::all_of(eval_delays_.begin(), eval_delays_.end(), [&](int64_t delay) {
-    return report::accuracy_at(job.record, delay).has_value();
-  });
 }
 
 void SweepJobs::settle(SweepJob& job) {
@@ -105,10 +104,10 @@ void SweepJobs::settle(SweepJob& job) {
 
 train::ChildCommand SweepJobs::evaluation(SweepJob& job) const {
   train::ChildCommand command;
-  command.arguments = {program_, "eval", job.folder.string(), "--delay", joined(eval_delays_),
-                       "--json"};
+  command.arguments = {
+      program_, "eval", job.run.folder.string(), "--delay", joined(job.run.eval_delays), "--json"};
   command.log = job.log();
-  command.output = evaluation_output(job.folder);
+  command.output = evaluation_output(job.run.folder);
   job.stage = Stage::kEvaluating;
   return command;
 }
@@ -120,8 +119,8 @@ train::ChildCommand SweepJobs::training(const std::vector<size_t>& indices) {
   if (indices.size() > 1) command.arguments.push_back("together");
   for (const size_t i : indices) {
     SweepJob& job = jobs_[i];
-    fs::remove(job.folder / "eval.json");  // of an earlier model
-    const std::string config = job.folder.string() + ".toml", out = job.folder.string();
+    fs::remove(job.run.folder / "eval.json");  // of an earlier model
+    const std::string config = job.run.folder.string() + ".toml", out = job.run.folder.string();
     files::write(config, train::to_toml(job.run.config));
     if (indices.size() > 1) {
       command.arguments.push_back(config);
@@ -136,7 +135,7 @@ train::ChildCommand SweepJobs::training(const std::vector<size_t>& indices) {
 
 void SweepJobs::start(const std::vector<size_t>& indices, int threads) {
   SweepJob& first = jobs_[indices[0]];
-  for (const size_t i : indices) fs::create_directories(jobs_[i].folder);
+  for (const size_t i : indices) fs::create_directories(jobs_[i].run.folder);
   train::ChildCommand command = first.record.result ? evaluation(first) : training(indices);
   command.threads = threads;
   command.arguments.insert(command.arguments.end(), {"--threads", std::to_string(threads)});
@@ -182,8 +181,8 @@ bool SweepJobs::start_next(const Limits& limits) {
 }
 
 void SweepJobs::store_evaluation(const SweepJob& job) const {
-  const fs::path output = evaluation_output(job.folder);
-  files::write(job.folder / "eval.json", files::read(output));
+  const fs::path output = evaluation_output(job.run.folder);
+  files::write(job.run.folder / "eval.json", files::read(output));
   fs::remove(output);
 }
 
@@ -192,7 +191,7 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
   job.stage = Stage::kFailed;
   try {
     if (evaluating && exit_code == 0) store_evaluation(job);
-    job.record = report::read_run(job.folder);
+    job.record = report::read_run(job.run.folder);
     const bool stopped = asked && (exit_code == 128 + SIGTERM || exit_code == 128 + SIGINT);
     const bool over = job.record.result && (!evaluating || evaluated(job));
     // Of several runs in one child, those that are over are not to blame for its end.
@@ -212,7 +211,7 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
 
 void SweepJobs::follow(SweepJob& job) const {
   try {
-    job.record = report::read_run(job.folder);
+    job.record = report::read_run(job.run.folder);
   } catch (const std::exception&) {
     // Its end will tell what is wrong with it.
   }

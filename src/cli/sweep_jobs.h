@@ -9,22 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "cli/sweep_plan.h"
 #include "report/run_record.h"
 #include "train/children.h"
-#include "train/sweep_file.h"
 
 namespace hdetach::cli {
 
 struct SweepJob {
   enum class Stage { kWaiting, kTraining, kEvaluating, kDone, kFailed };
 
-  train::SweepRun run;
-  std::filesystem::path folder;
+  PlannedRun run;
   report::RunRecord record;  // as it was last read
   Stage stage = Stage::kWaiting;
   std::string problem = {};  // why it failed, and the end of its log
 
-  std::filesystem::path log() const { return folder / "train.log"; }
+  std::filesystem::path log() const { return run.folder / "train.log"; }
   int64_t updates() const;       // done
   int64_t updates_left() const;  // at most
 };
@@ -35,8 +34,7 @@ std::vector<std::string> last_lines(const std::filesystem::path& path, size_t co
 class SweepJobs {
  public:
   // Reads every run that is there. Throws std::runtime_error when one was made with other settings.
-  SweepJobs(std::vector<train::SweepRun> runs, const std::filesystem::path& folder,
-            std::vector<int64_t> eval_delays);
+  explicit SweepJobs(std::vector<PlannedRun> runs);
 
   const std::vector<SweepJob>& all() const { return jobs_; }
   size_t count(SweepJob::Stage stage) const;
@@ -53,7 +51,6 @@ class SweepJobs {
 
  private:
   void settle(SweepJob& job);  // what comes next, by what is on disk
-  bool evaluated(const SweepJob& job) const;
   bool start_next(const Limits& limits);
   std::vector<size_t> beside(size_t index, int replicas) const;
   void start(const std::vector<size_t>& indices, int threads);
@@ -64,7 +61,6 @@ class SweepJobs {
   void follow(SweepJob& job) const;
 
   std::vector<SweepJob> jobs_;
-  std::vector<int64_t> eval_delays_;
   std::string program_;  // read at the start: a build in the meantime may replace the file
   train::Children children_;
   std::vector<std::vector<size_t>> started_;  // the jobs of each child, by its key

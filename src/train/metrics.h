@@ -38,7 +38,7 @@ struct RunResult {
   std::optional<double> test_measure = {};                 // of the best epoch's model
   std::map<std::string, double> test_caption_scores = {};  // likewise
   double seconds = 0;
-  std::string message;  // why it ended
+  std::string message = {};  // why it ended
 };
 std::string to_json(const RunResult& result);
 RunResult parse_result(const std::string& text, const std::string& place);
