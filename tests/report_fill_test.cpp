@@ -124,7 +124,7 @@ TEST_F(FillBlocks, WhatCannotBeFilledIsNamedWithItsLine) {
 }
 
 TEST_F(FillBlocks, WrongGpuTimesAreNamedWithTheirLine) {
-  const std::string start = R"({"experiments":["a"],"command":"a","commits":["1"],"gpu":"X",)";
+  const std::string start = R"({"experiments":["a_b"],"command":"a","commits":["1"],"gpu":"X",)";
   const std::string good = start + R"("runs":1,"seconds":60})" + "\n";
   const struct {
     std::string line, part;
@@ -149,7 +149,7 @@ TEST_F(FillBlocks, WrongGpuTimesAreNamedWithTheirLine) {
             "DIR/doc.md:3: DIR/missing: No such file or directory");
   hdetach::files::write(folder_ / "time.jsonl", good);
   EXPECT_EQ(message_of("gpu-time time.jsonl b"),
-            "DIR/doc.md:3: no line is for an experiment \"b\"; there are lines for a");
+            "DIR/doc.md:3: no line is for an experiment \"b\"; there are lines for a_b");
 }
 
 TEST_F(FillBlocks, DamagedDocumentsNeverDoMoreThanThrow) {

@@ -8,7 +8,7 @@
 
 #include "formats/files.h"
 #include "report/documents/markdown.h"
-#include "report/documents/number_text.h"
+#include "report/documents/wording.h"
 #include "tests/error_text.h"
 #include "tests/filled_runs.h"
 

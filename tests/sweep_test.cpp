@@ -251,6 +251,11 @@ TEST_F(Sweep, ErrorsOfTheFileAreUsageErrorsWithTheirPlace) {
   EXPECT_TRUE(contains(bad.err, "tiny.toml:3: a sweep has no key \"treshold\"")) << bad.err;
   EXPECT_EQ(run(arguments((folder_ / "missing.toml").string())).exit_code, 1);
   EXPECT_EQ(run("sweep").exit_code, 2);
+  const std::string file_instead = (folder_ / "tiny.toml").string();
+  const Result no_folder = run("sweep " + file("", "epochs = 1") + " --out " + file_instead);
+  EXPECT_EQ(no_folder.exit_code, 1);
+  EXPECT_TRUE(contains(no_folder.err, "cannot make the folder " + file_instead + "/tiny: "))
+      << no_folder.err;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 

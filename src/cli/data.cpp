@@ -133,7 +133,7 @@ void print_help(const fs::path& folder) {
 }
 
 void run_mnist(const std::string& out) {
-  fs::create_directories(out);
+  files::make_folder(out);
   const fs::path folder = fs::canonical(out);  // a link's own neighbours may be on another disk
   std::vector<const DataFile*> missing;
   for (const DataFile& file : kFiles) {

@@ -107,7 +107,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
 // Beside its runs, so that `hdetach report` knows the order of the settings and the paper's
 // numbers.
 void keep_sweep_file(const PlannedSweep& sweep) {
-  std::filesystem::create_directories(sweep.folder);
+  files::make_folder(sweep.folder);
   const std::filesystem::path copy = sweep.folder / (sweep.name() + ".toml");
   const std::string text = files::read(sweep.file);
   if (!std::filesystem::exists(copy) || files::read(copy) != text) files::write(copy, text);

@@ -135,7 +135,7 @@ train::ChildCommand SweepJobs::training(const std::vector<size_t>& indices) {
 
 void SweepJobs::start(const std::vector<size_t>& indices, int threads) {
   SweepJob& first = jobs_[indices[0]];
-  for (const size_t i : indices) fs::create_directories(jobs_[i].run.folder);
+  for (const size_t i : indices) files::make_folder(jobs_[i].run.folder);
   train::ChildCommand command = first.record.result ? evaluation(first) : training(indices);
   command.threads = threads;
   command.arguments.insert(command.arguments.end(), {"--threads", std::to_string(threads)});

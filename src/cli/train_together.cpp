@@ -56,7 +56,7 @@ void open(Together& run, const std::string& file) {
   run.out = (path.parent_path() / path.stem()).string();
   run.config = train::parse_config(files::read(path), file);
   train::check_device(run.config);
-  std::filesystem::create_directories(run.out);
+  files::make_folder(run.out);
   run.log.reset(std::fopen((run.out + "/train.log").c_str(), "a"));
   if (!run.log) throw std::runtime_error(fmt::format("cannot open {}/train.log", run.out));
   run.printer = std::make_unique<TrainPrinter>(run.config, false, run.log.get());

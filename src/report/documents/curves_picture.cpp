@@ -9,8 +9,8 @@
 
 #include "report/axis.h"
 #include "report/documents/chart.h"
-#include "report/documents/number_text.h"
 #include "report/documents/result_tables.h"
+#include "report/documents/wording.h"
 
 namespace hdetach::report {
 namespace {
@@ -22,10 +22,6 @@ struct CurveAxes {
   ChartAxis x, y;
   std::optional<double> chance;
 };
-
-std::string with_seeds(const std::string& name, size_t runs) {
-  return fmt::format("{} ({} seed{})", name, runs, runs == 1 ? "" : "s");
-}
 
 CurveAxes shared_axes(const std::vector<Experiment>& panels) {
   int64_t last = 1;

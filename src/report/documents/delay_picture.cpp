@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <stdexcept>
 #include <vector>
 
 #include "report/documents/chart.h"
-#include "report/documents/number_text.h"
 #include "report/documents/result_tables.h"
+#include "report/documents/wording.h"
 
 namespace hdetach::report {
 namespace {
@@ -46,20 +45,10 @@ std::string line_sample(size_t setting, bool ours) {
 }
 
 // How many runs of the setting were tried.
-int tried(const SettingFigures& of) {
+size_t tried(const SettingFigures& of) {
   int most = 0;
   for (const auto& accuracy : of.eval) most = std::max(most, accuracy ? accuracy->count : 0);
-  return most;
-}
-
-std::string tried_text(const std::string& name, int seeds) {
-  return fmt::format("{} ({} seed{})", name, seeds, seeds == 1 ? "" : "s");
-}
-
-void need_delays(const train::Sweep& sweep) {
-  if (sweep.eval_delays.empty()) {
-    throw std::runtime_error("no experiment file of this folder has eval-delays");
-  }
+  return static_cast<size_t>(most);
 }
 
 ChartFrame delay_frame(const train::Sweep& sweep, double top) {
@@ -85,7 +74,7 @@ std::string delays_words(const Experiment& experiment) {
     const SettingFigures of = figures(experiment.record, i);
     names += fmt::format(
         "{}{}, {} at delay {} and {} at {}", names.empty() ? "" : "; ",
-        tried_text(sweep.settings[i].name, tried(of)),
+        with_seeds(sweep.settings[i].name, tried(of)),
         spread_text(of.eval.front(), shown_decimals(sweep)), with_commas(sweep.eval_delays.front()),
         spread_text(of.eval.back(), shown_decimals(sweep)), with_commas(sweep.eval_delays.back()));
   }
@@ -100,7 +89,7 @@ std::string delays_svg(const Experiment& experiment) {
   for (size_t i = 0; i < sweep.settings.size(); ++i) {
     const std::string& name = sweep.settings[i].name;
     entries.push_back(
-        {line_sample(i, true), tried_text(name, tried(figures(experiment.record, i)))});
+        {line_sample(i, true), with_seeds(name, tried(figures(experiment.record, i)))});
     if (sweep.settings[i].paper_eval.empty()) continue;
     of_paper.push_back({line_sample(i, false), "paper, " + name});
   }

@@ -8,7 +8,7 @@
 
 namespace hdetach::report {
 
-// Throws std::runtime_error where the experiment file has no eval-delays.
+// Throws as need_delays() of result_tables.h.
 std::string delays_svg(const Experiment& experiment);
 
 // What it shows, in words.

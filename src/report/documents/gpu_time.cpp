@@ -9,7 +9,7 @@
 
 #include "formats/json_object.h"
 #include "report/documents/markdown.h"
-#include "report/documents/number_text.h"
+#include "report/documents/wording.h"
 #include "report/run_lines.h"
 
 namespace hdetach::report {
@@ -44,12 +44,6 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + markdown_text(text);
-  return out;
-}
-
 double total_seconds(const std::vector<GpuTime>& lines) {
   double sum = 0;
   for (const GpuTime& line : lines) sum += line.seconds;
@@ -72,7 +66,7 @@ std::vector<GpuTime> lines_of(const std::vector<GpuTime>& lines,
   for (const std::string& name : experiments) {
     if (is_in(known, name)) continue;
     throw std::runtime_error(fmt::format(
-        "no line is for an experiment \"{}\"; there are lines for {}", name, joined(known)));
+        "no line is for an experiment \"{}\"; there are lines for {}", name, comma_list(known)));
   }
   return out;
 }
@@ -99,10 +93,12 @@ std::string gpu_time_markdown(const std::vector<GpuTime>& lines,
       if (!experiments.empty() && !is_in(experiments, name)) others.push_back(name);
     }
     commands.push_back(markdown_code(line.command) +
-                       (others.empty() ? "" : fmt::format(" (shared with {})", joined(others))));
+                       (others.empty()
+                            ? ""
+                            : fmt::format(" (shared with {})", markdown_text(comma_list(others)))));
     runs.push_back(with_commas(line.runs));
     seconds.push_back(with_commas(std::llround(line.seconds)));
-    commits.push_back(joined(line.commits));
+    commits.push_back(markdown_text(comma_list(line.commits)));
   }
   commands.push_back("total");
   runs.emplace_back();
@@ -122,10 +118,10 @@ std::string gpu_minutes_markdown(const std::vector<GpuTime>& lines) {
     if (!is_in(gpus, line.gpu)) gpus.push_back(line.gpu);
   }
   const int64_t minutes = std::llround(total_seconds(lines) / 60);
-  return fmt::format(
-      "All runs of the reproduction together took {} minute{} of one {}.\n", with_commas(minutes),
-      minutes == 1 ? "" : "s",
-      gpus.size() == 1 ? markdown_text(gpus[0]) : fmt::format("GPU ({})", joined(gpus)));
+  return fmt::format("All runs of the reproduction together took {} minute{} of one {}.\n",
+                     with_commas(minutes), minutes == 1 ? "" : "s",
+                     gpus.size() == 1 ? markdown_text(gpus[0])
+                                      : fmt::format("GPU ({})", markdown_text(comma_list(gpus))));
 }
 
 }  // namespace hdetach::report

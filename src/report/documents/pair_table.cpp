@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "report/documents/markdown.h"
-#include "report/documents/number_text.h"
 #include "report/documents/result_tables.h"
+#include "report/documents/wording.h"
 
 namespace hdetach::report {
 namespace {

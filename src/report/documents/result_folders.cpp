@@ -6,14 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "report/documents/wording.h"
+
 namespace hdetach::report {
 namespace {
-
-std::string comma_list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
-}
 
 // Settings and runs without an epoch are left out: they wait.
 Experiment begun(Experiment all) {

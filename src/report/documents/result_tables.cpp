@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/documents/markdown.h"
-#include "report/documents/number_text.h"
+#include "report/documents/wording.h"
 
 namespace hdetach::report {
 namespace {
@@ -179,11 +179,15 @@ std::string runs_markdown(const Experiment& experiment) {
   return table.text();
 }
 
-std::string delays_markdown(const Experiment& experiment) {
-  const train::Sweep& sweep = experiment.record.sweep;
+void need_delays(const train::Sweep& sweep) {
   if (sweep.eval_delays.empty()) {
     throw std::runtime_error("no experiment file of this folder has eval-delays");
   }
+}
+
+std::string delays_markdown(const Experiment& experiment) {
+  const train::Sweep& sweep = experiment.record.sweep;
+  need_delays(sweep);
   MarkdownTable table;
   table.add("delay", cells_of(sweep.eval_delays, with_commas));
   for (size_t i = 0; i < sweep.settings.size(); ++i) {
@@ -214,8 +218,7 @@ std::string scores_markdown(const Experiment& experiment) {
   }
   for (size_t i = 0; i < sweep.settings.size(); ++i) {
     const size_t seeds = test_scores(experiment.record.runs[i], "CIDEr").size();
-    names.push_back(fmt::format("ours, {} ({} seed{})", markdown_text(sweep.settings[i].name),
-                                seeds, seeds == 1 ? "" : "s"));
+    names.push_back("ours, " + with_seeds(markdown_text(sweep.settings[i].name), seeds));
   }
   table.add("", names);
   for (const auto& [heading, key] : kShownScores) {

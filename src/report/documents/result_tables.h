@@ -14,8 +14,11 @@ std::string threshold_text(const train::Sweep& sweep);  // "99%"; "50" of captio
 std::string settings_markdown(const Experiment& experiment);  // a row for each setting
 std::string runs_markdown(const Experiment& experiment);      // a row for each run
 
-// A row for each delay at which the best models were tried, the paper's accuracy beside ours.
 // Throws std::runtime_error where the experiment file has no eval-delays.
+void need_delays(const train::Sweep& sweep);
+
+// A row for each delay at which the best models were tried, the paper's accuracy beside ours.
+// Throws as need_delays().
 std::string delays_markdown(const Experiment& experiment);
 
 // The scores of captions on the test images, the paper's and ours. Throws std::runtime_error where

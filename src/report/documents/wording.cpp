@@ -1,4 +1,4 @@
-#include "report/documents/number_text.h"
+#include "report/documents/wording.h"
 
 #include <fmt/core.h>
 
@@ -11,6 +11,16 @@ std::string with_commas(int64_t value) {
   std::string digits = std::to_string(std::abs(value));
   for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
   return (value < 0 ? "-" : "") + digits;
+}
+
+std::string with_seeds(const std::string& name, size_t seeds) {
+  return fmt::format("{} ({} seed{})", name, seeds, seeds == 1 ? "" : "s");
+}
+
+std::string comma_list(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
 }
 
 std::string norm_text(std::optional<double> norm) {
