@@ -2,6 +2,8 @@
 
 #ifdef HDETACH_WITH_CUDA
 #include <c10/cuda/CUDAStream.h>
+#else
+#include <c10/util/Exception.h>
 #endif
 
 namespace hdetach {
@@ -10,7 +12,7 @@ void* current_stream() {
 #ifdef HDETACH_WITH_CUDA
   return c10::cuda::getCurrentCUDAStream().stream();
 #else
-  return nullptr;
+  TORCH_INTERNAL_ASSERT(false, "a CPU tensor was taken for one on a GPU");
 #endif
 }
 

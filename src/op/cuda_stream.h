@@ -3,7 +3,8 @@
 
 namespace hdetach {
 
-// torch's current stream of the current device, a cudaStream_t. Null without CUDA.
+// torch's current stream of the current device, a cudaStream_t. For tensors on a GPU alone: it
+// starts CUDA, and throws where that has no device.
 void* current_stream();
 
 }  // namespace hdetach

@@ -52,7 +52,7 @@ LstmArgs args_of(const LstmInputs& in, const Workers& workers) {
   return {shape_of(in), {data(in.w_ih), data(in.w_hh), data(in.b_ih), data(in.b_hh)},
           data(in.x),   data(in.h0),
           data(in.c0),  in.lengths.defined() ? in.lengths.data_ptr<int64_t>() : nullptr,
-          workers,      current_stream()};
+          workers,      in.x.is_cuda() ? current_stream() : nullptr};
 }
 
 ScaleView view_of(const Tensor& scale) {
