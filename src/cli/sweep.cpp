@@ -60,7 +60,8 @@ void print_json(const ordered_json& value) {
   fmt::print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
-// Several children on one GPU would only take turns: by default there is one, with many runs in it.
+// Several children on one GPU take turns (but for NVIDIA's multi-process service): by default there
+// is one, with many runs in it.
 int children_at_once(const SweepJobs& jobs, int wanted) {
   int waiting = 0;
   bool on_gpu = true;
