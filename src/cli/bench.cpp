@@ -186,7 +186,8 @@ void register_bench(CLI::App& program) {
   command->footer(
       "The answer is checked first: outputs and every gradient may be off from a float64 "
       "reference\n"
-      "by at most twice what the float32 reference is; otherwise nothing is timed (exit 1).\n"
+      "by at most twice what the float32 reference is, or by one unit in the last place of\n"
+      "float32 (four of the largest value); otherwise nothing is timed (exit 1).\n"
       "A training step is forward + backward with gradients for weights and biases, not for x.\n"
       "libtorch (torch::nn::LSTM) and onednn (its LSTM primitives) cannot detach: one figure\n"
       "serves every row. reference is the paper's loop with detach(), the median of at most two\n"

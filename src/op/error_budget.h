@@ -12,8 +12,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/abs.h>
-#include <ATen/ops/max.h>
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +32,7 @@ class ErrorBudget {
   void add(const at::Tensor& got, const at::Tensor& plain, const at::Tensor& truth) {
     const at::Tensor exact = truth.cpu().to(at::kDouble);
     const auto off = [&](const at::Tensor& value) {
-      return (value.cpu().to(at::kDouble) - exact).square().sum().item<double>();
+      return value.cpu().to(at::kDouble).sub(exact).square().sum().item<double>();
     };
     error_ += off(got);
     plain_ += off(plain);
