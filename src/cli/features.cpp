@@ -238,9 +238,8 @@ void register_features(CLI::App& program) {
   command->add_option("--device", options->device, "cpu or cuda; may change the last bits")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads; may change the last bits")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; may change the last bits")
+      ->default_str(std::to_string(options->threads));
   command->callback([options] { run_features(*options); });
 }
 
