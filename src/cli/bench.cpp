@@ -160,9 +160,8 @@ void register_bench(CLI::App& program) {
           ->delimiter(',')
           ->check(CLI::IsMember(kernel_names))
           ->type_name("NAME[,NAME]");
-  command->add_option("--threads", options->threads, "Threads of the CPU, for the peers too")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+  add_threads(*command, options->threads, "Threads of the CPU, for the peers too")
+      ->default_str(std::to_string(options->threads));
   command->add_option("--repeats", options->repeats, "Repeats a median is taken of")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));

@@ -225,9 +225,8 @@ void register_caption(CLI::App& program) {
       ->add_option("--device", options->device,
                    "cpu or cuda (default: where the run was trained, else cpu)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->add_flag(
       "--json", options->json,
       "Print one JSON list; of a split as COCO has it, for hdetach score --candidates");

@@ -170,9 +170,8 @@ void register_eval(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--data", options->data,
                       "Folder of the IDX files, mnist runs only (default: the run's)");
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command
       ->add_option("--device", options->device,
                    "cpu or cuda (default: where the run was trained, else cpu)")

@@ -140,9 +140,8 @@ void register_score(CLI::App& program) {
                           ->capture_default_str();
   command->add_flag("--no-meteor", options->no_meteor, "Leave METEOR out")->excludes(data);
   command->add_flag("--per-image", options->per_image, "Print the scores of every image too");
-  command->add_option("--threads", options->threads, "Threads; the scores do not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the scores do not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options] { run_score(*options); });
 }

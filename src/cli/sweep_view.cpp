@@ -88,6 +88,9 @@ std::string SweepView::row(const SweepJob& job) const {
   std::string state = progress(job.record, job.run.config);
   if (job.stage == Stage::kFailed)
     state = "failed: " + job.problem.substr(0, job.problem.find('\n'));
+  if (job.stage == Stage::kDone && job.ended_by != 0) {
+    state += fmt::format(", started again after {}", signal_name(job.ended_by));
+  }
   if (job.stage == Stage::kEvaluating) state = "evaluating";
   if (job.stage == Stage::kWaiting) state = state == "new" ? "waiting" : "waiting: " + state;
   if (job.stage == Stage::kTraining) {

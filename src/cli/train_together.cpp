@@ -126,9 +126,8 @@ void add_together(CLI::App& train) {
                    "Settings of each run; the run of a/b.toml is in the folder a/b and goes on "
                    "there, its output in train.log")
       ->required();
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->callback([options] { run_together(*options); });
 }
 

@@ -208,9 +208,8 @@ void register_xray(CLI::App& program) {
                   "Highest order shown apart; paths through h more often are the rest")
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
-  app->add_option("--threads", command->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*app, command->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(command->threads));
   app->add_flag("--json", command->json,
                 "Print a JSON object a line; of a run also those recorded in training");
   app->callback([app, command] {
