@@ -46,8 +46,8 @@ constexpr char kLicence[] =
     "MNIST is by Yann LeCun, Corinna Cortes and Christopher J.C. Burges, under the licence "
     "CC BY-SA 3.0\n(https://creativecommons.org/licenses/by-sa/3.0/).\n";
 
-// A folder that is there for as long as the object, beside the one that it serves, so that a
-// rename brings a file from one to the other as a whole.
+// A folder that is there for as long as the object, beside the one that it serves, where there is
+// most likely to be room.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const fs::path& beside) {
@@ -117,10 +117,7 @@ void fetch(const std::vector<const DataFile*>& missing, const fs::path& folder) 
     }
   }
   for (const DataFile* file : missing) {
-    const fs::path from = unpacked / file->name, to = folder / file->name;
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error) files::write(to, files::read(from));  // the folder may be a disk of its own
+    files::write(folder / file->name, files::read(unpacked / file->name));
   }
 }
 
