@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/child.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
 
@@ -122,10 +123,10 @@ void fetch(const std::vector<const DataFile*>& missing, const fs::path& folder) 
 }
 
 void print_help(const fs::path& folder) {
-  fmt::print(stderr, "Put these four files into {}, from any mirror of LeCun's; .gz is fine:\n",
-             folder.string());
+  print(stderr, "Put these four files into {}, from any mirror of LeCun's; .gz is fine:\n",
+        folder.string());
   for (const DataFile& file : kFiles) {
-    fmt::print(stderr, "  {:<23}  md5 {}, with .gz {}\n", file.name, file.md5, file.packed_md5);
+    print(stderr, "  {:<23}  md5 {}, with .gz {}\n", file.name, file.md5, file.packed_md5);
   }
 }
 
@@ -137,7 +138,7 @@ void run_mnist(const std::string& out) {
     if (!holds(folder, file)) missing.push_back(&file);
   }
   if (missing.empty()) {
-    fmt::print("{} has the four files already, with the right sums.\n{}", out, kLicence);
+    print("{} has the four files already, with the right sums.\n{}", out, kLicence);
     return;
   }
   try {
@@ -146,7 +147,7 @@ void run_mnist(const std::string& out) {
     print_help(out);
     throw std::runtime_error(fmt::format("MNIST could not be fetched: {}", error.what()));
   }
-  fmt::print("{} has the four files: 60000 training and 10000 test images.\n{}", out, kLicence);
+  print("{} has the four files: 60000 training and 10000 test images.\n{}", out, kLicence);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
 #include "formats/jpeg.h"
@@ -186,17 +187,17 @@ void run_features(const FeatureOptions& options) {
     const bool was_complete = job.file.is_complete();
     if (!was_complete && !maker.make(job)) {
       maker.clear();
-      fmt::print("saved in {}; the same command goes on from there\n", out.string());
+      print("saved in {}; the same command goes on from there\n", out.string());
       throw ExitCode{128 + maker.signal()};
     }
     maker.clear();
-    fmt::print("{}: {} images{}\n", (out / job.name).string(), job.file.images(),
-               was_complete ? ", complete already" : "");
-    std::fflush(stdout);
+    print("{}: {} images{}\n", (out / job.name).string(), job.file.images(),
+          was_complete ? ", complete already" : "");
+    flush(stdout);
   }
   if (maker.made() > 0) {
-    fmt::print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
-               options.positions, ResNet::kChannels, maker.rate());
+    print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
+          options.positions, ResNet::kChannels, maker.rate());
   }
 }
 
