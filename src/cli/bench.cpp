@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cli/live_line.h"
+#include "cli/number_range.h"
 #include "cli/subcommands.h"
 #include "hdetach/backend.h"
 #include "kernels/cuda/device.h"
@@ -150,7 +151,7 @@ void register_bench(CLI::App& program) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--detach", options->detach, "Probabilities that a step is detached")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0.0, 1.0))
       ->default_str("0,0.25,0.5,1")
       ->type_name("P[,P]");
   CLI::Option* kernel =

@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
 #include "formats/jpeg.h"
@@ -223,23 +224,23 @@ void run_features(const FeatureOptions& options) {
     const bool was_complete = job.file.is_complete();
     if (!was_complete && !maker.make(job)) {
       maker.clear();
-      fmt::print("saved in {}; the same command goes on from there\n", out.string());
+      print("saved in {}; the same command goes on from there\n", out.string());
       throw ExitCode{128 + maker.signal()};
     }
     maker.clear();
     int64_t skipped_here = 0;
     for (int64_t row = 0; row < job.file.images(); ++row) skipped_here += job.file.is_skipped(row);
-    fmt::print("{}: {} images{}{}\n", (out / job.name).string(), job.file.images() - skipped_here,
-               skipped_here > 0 ? fmt::format(", {} skipped", skipped_here) : "",
-               was_complete ? ", complete already" : "");
-    std::fflush(stdout);
+    print("{}: {} images{}{}\n", (out / job.name).string(), job.file.images() - skipped_here,
+          skipped_here > 0 ? fmt::format(", {} skipped", skipped_here) : "",
+          was_complete ? ", complete already" : "");
+    flush(stdout);
     skipped += skipped_here;
     images += job.file.images();
     if (skipped_here > 0) files_with_skipped += " " + (out / job.name).string();
   }
   if (maker.made() > 0) {
-    fmt::print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
-               options.positions, ResNet::kChannels, maker.rate());
+    print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
+          options.positions, ResNet::kChannels, maker.rate());
   }
   if (skipped > 0) {
     throw std::runtime_error(

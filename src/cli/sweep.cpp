@@ -22,6 +22,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "cli/sweep_jobs.h"
@@ -66,7 +67,7 @@ void check_devices(const SweepPlan& plan) {
 }
 
 void print_json(const ordered_json& value) {
-  fmt::print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 // Several children on one GPU take turns (but for NVIDIA's multi-process service): by default there
@@ -94,8 +95,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
     const std::string state = progress(job.record, job.run.config);
     const std::string flags = train::changed_flags(job.run.config);
     if (!json) {
-      fmt::print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width,
-                 flags);
+      print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width, flags);
     }
     out["runs"].push_back(
         {{"run", job.run.name},
@@ -110,7 +110,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
   if (json) {
     print_json(out);
   } else {
-    fmt::print("{} runs, {} to do\n", jobs.all().size(), to_do);
+    print("{} runs, {} to do\n", jobs.all().size(), to_do);
   }
 }
 
@@ -206,12 +206,12 @@ void show_results(const SweepPlan& plan, const SweepJobs& jobs, bool json, bool 
       continue;
     }
     const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
-    if (plan.sweeps.size() > 1) fmt::print("\n{}\n", sweep.file.string());
-    fmt::print("\n{}\n", report::summary_text(record));
-    fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
-               page.path.empty() ? "none: " + page.problem : page.path);
+    if (plan.sweeps.size() > 1) print("\n{}\n", sweep.file.string());
+    print("\n{}\n", report::summary_text(record));
+    print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
+          page.path.empty() ? "none: " + page.problem : page.path);
   }
-  std::fflush(stdout);
+  flush(stdout);
 }
 
 // Returns the names of the failed runs. Many runs mostly fail for the same reason, so a few are
@@ -223,9 +223,9 @@ std::string print_failures(const SweepJobs& jobs) {
   for (const SweepJob& job : jobs.all()) {
     if (job.stage != Stage::kFailed) continue;
     names += (names.empty() ? "" : ", ") + job.run.name;
-    if (++count <= kShown) fmt::print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
+    if (++count <= kShown) print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
   }
-  if (count > kShown) fmt::print(stderr, "and {} more, see their train.log\n", count - kShown);
+  if (count > kShown) print(stderr, "and {} more, see their train.log\n", count - kShown);
   return names;
 }
 
@@ -260,7 +260,7 @@ void run_sweep(const SweepOptions& options) {
   print_started_again(jobs);
   const std::string failed = print_failures(jobs);
   if (received != 0) {
-    fmt::print(stderr, "saved; the same command goes on from here\n");
+    print(stderr, "saved; the same command goes on from here\n");
     throw ExitCode{128 + received};
   }
   if (!failed.empty()) {

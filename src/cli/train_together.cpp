@@ -13,6 +13,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/train_output.h"
 #include "formats/files.h"
@@ -48,7 +49,7 @@ std::string message_of(const std::exception_ptr& error) {
 }
 
 void note(const Together& run, const std::string& error) {
-  fmt::print(run.log ? run.log.get() : stderr, "hdetach: error: {}\n", error);
+  print(run.log ? run.log.get() : stderr, "hdetach: error: {}\n", error);
 }
 
 void open(Together& run, const std::string& file) {

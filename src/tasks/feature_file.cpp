@@ -113,7 +113,7 @@ FeatureFile::FeatureFile(const fs::path& path, std::vector<int64_t> ids, int64_t
       0) {  // all of it, or new, or killed while writing it
     part_->append(start.substr(found.size()));
   } else {
-    check(path.string() + ".part", found);
+    check(part_->part(), found);
   }
   done_ = std::min(images(), (part_->size() - start_) / (row_ * kHalfSize));
   cut(done_);  // of the row after those, where there is a part of it
