@@ -110,7 +110,7 @@ struct Job {
 };
 
 void print_skipped(const Job& job, int64_t row, const std::string& problem) {
-  fmt::print(stderr, "skipped image {}: {}\n", job.list.ids[static_cast<size_t>(row)], problem);
+  print(stderr, "skipped image {}: {}\n", job.list.ids[static_cast<size_t>(row)], problem);
 }
 
 // Those that an earlier process skipped, of a file that has `rows` rows.

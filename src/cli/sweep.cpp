@@ -134,10 +134,10 @@ void wait_for_runs(const SweepPlan& plan, const volatile std::sig_atomic_t* sign
     while (*signal == 0 && std::chrono::steady_clock::now() < end &&
            !train::FolderLock(lock).is_held()) {
       if (!std::exchange(told, true)) {
-        fmt::print(stderr,
-                   "{} is in use by another process, perhaps of a sweep that was ended and "
-                   "still saves; waiting up to {} s\n",
-                   run.folder.string(), kLongest.count());
+        print(stderr,
+              "{} is in use by another process, perhaps of a sweep that was ended and "
+              "still saves; waiting up to {} s\n",
+              run.folder.string(), kLongest.count());
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -232,8 +232,8 @@ std::string print_failures(const SweepJobs& jobs) {
 void print_started_again(const SweepJobs& jobs) {
   for (const SweepJob& job : jobs.all()) {
     if (job.ended_by == 0 || job.stage == Stage::kFailed) continue;
-    fmt::print(stderr, "{}: its process was ended by {} and started again\n",
-               job.run.folder.string(), signal_name(job.ended_by));
+    print(stderr, "{}: its process was ended by {} and started again\n", job.run.folder.string(),
+          signal_name(job.ended_by));
   }
 }
 
