@@ -1,4 +1,6 @@
-// A run killed at random moments and resumed each time equals one that never stopped.
+// Runs killed at random moments and resumed each time, with any number of threads and jobs, equal
+// those that never stopped.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,71 +20,122 @@
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
-pid_t start(const fs::path& out, int epochs) {
-  std::vector<std::string> arguments = {HDETACH_PROGRAM,
-                                        "train",
-                                        "copy",
-                                        "--delay=6",
-                                        "--symbols=2",
-                                        "--hidden=16",
-                                        "--batch=8",
-                                        "--detach=0.5",
-                                        "--train-size=500",
-                                        "--valid-size=100",
-                                        "--updates-per-epoch=40",
-                                        "--epochs=" + std::to_string(epochs),
-                                        "--threads=1",
-                                        "--resume",
-                                        "--quiet",
-                                        "--out=" + out.string()};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    execv(argv[0], argv.data());
-    _exit(127);
+struct KilledRun {
+  const char* name;
+  std::vector<std::string> arguments;
+};
+
+const KilledRun kCopy = {"copy",
+                         {"train", "copy", "--delay=6", "--symbols=2", "--hidden=16", "--batch=8",
+                          "--detach=0.5", "--train-size=500", "--valid-size=100",
+                          "--updates-per-epoch=40", "--epochs=120", "--xray-every=10"}};
+const KilledRun kMnist = {"mnist",
+                          {"train", "mnist", "--data=" HDETACH_TEST_DATA "/mnist-sample",
+                           "--train-size=180", "--valid-size=20", "--hidden=8", "--batch=20",
+                           "--detach=0.5", "--updates-per-epoch=5", "--epochs=40"}};
+const KilledRun kCaption = {
+    "caption",
+    {"train", "caption", "--data=generated", "--wordnet=/nonexistent", "--train-size=40",
+     "--valid-size=5", "--hidden=64", "--embedding=64", "--batch=8", "--captions=2", "--beam=1",
+     "--detach=0.25", "--updates-per-epoch=4", "--epochs=15"}};
+// The same copying run in two settings and two seeds.
+const KilledRun kSweep = {"sweep", {"sweep"}};
+
+void PrintTo(const KilledRun& kind, std::ostream* out) { *out << kind.name; }
+
+class Kill : public testing::TestWithParam<KilledRun> {
+ protected:
+  Kill() {
+    std::ofstream(root_ / "four.toml")
+        << "task = \"copy\"\nseeds = [1, 2]\n[base]\nsymbols = 2\ndelay = 6\nhidden = 16\n"
+        << "batch = 8\ntrain-size = 500\nvalid-size = 100\nupdates-per-epoch = 40\nepochs = 20\n"
+        << "[[setting]]\nname = \"plain\"\n"
+        << "[[setting]]\nname = \"detach-0.5\"\ndetach = 0.5\n";
   }
-  return child;
-}
 
-// The exit status, or -1 when the child was killed.
-int finish(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+  bool is_sweep() const { return GetParam().arguments[0] == "sweep"; }
+  double draw() { return hdetach::random_uniform(getpid(), draws_++); }
 
-TEST(Kill, ARunKilledAtRandomMomentsEqualsOneThatWasNot) {
-  const char* wanted = std::getenv("HDETACH_KILLS");  // ./run test --full asks for 20
-  const int kills = wanted ? std::atoi(wanted) : 3;
-  ASSERT_GT(kills, 0);
-  const int epochs = 100 * kills;
-  const hdetach::program::TemporaryFolder root;
-  const auto begin = std::chrono::steady_clock::now();
-  ASSERT_EQ(finish(start(root / "whole", epochs)), 0);
-  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+  // With one or two threads and jobs. The child leads a process group, of which its own are part.
+  pid_t start(const fs::path& out) {
+    std::vector<std::string> arguments = GetParam().arguments;
+    arguments.insert(arguments.begin(), HDETACH_PROGRAM);
+    arguments.push_back(draw() < 0.5 ? "--threads=1" : "--threads=2");
+    arguments.push_back("--out=" + out.string());
+    arguments.push_back("--quiet");
+    if (is_sweep()) {
+      arguments.push_back(draw() < 0.5 ? "--jobs=1" : "--jobs=2");
+      arguments.push_back((root_ / "four.toml").string());
+    } else {
+      arguments.push_back("--resume");
+    }
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      setpgid(0, 0);
+      std::freopen((root_ / "output").c_str(), "a", stdout);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    setpgid(child, child);
+    return child;
+  }
 
-  SCOPED_TRACE(testing::Message() << "moments drawn from seed " << getpid());
-  int killed = 0;
-  for (int i = 0; killed < kills; ++i) {
-    const pid_t child = start(root / "killed", epochs);
-    // Up to what an uninterrupted run needs for about the epochs of one kill, start included.
-    const double wait = hdetach::random_uniform(getpid(), i) * (0.4 + 1.2 * whole.count() / kills);
-    std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-    kill(child, SIGKILL);
-    const int status = finish(child);
-    if (status == -1) ++killed;
-    ASSERT_TRUE(status == -1 || status == 0) << status;
-    ASSERT_LT(i, 100 * kills);
-    if (status == 0 && killed < kills) {  // over too soon: once more from the start
-      fs::remove_all(root / "killed");
-      killed = 0;
+  // The exit status, or -1 when the child was killed.
+  static int finish(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  void expect_equal(const fs::path& whole, const fs::path& killed) {
+    if (!is_sweep()) return expect_equal_runs(whole, killed);
+    for (const char* run :
+         {"plain/seed-1", "plain/seed-2", "detach-0.5/seed-1", "detach-0.5/seed-2"}) {
+      expect_equal_runs(whole / "four" / run, killed / "four" / run);
     }
   }
-  ASSERT_EQ(finish(start(root / "killed", epochs)), 0);
-  expect_equal_runs(root / "whole", root / "killed");
+
+  const hdetach::program::TemporaryFolder root_;
+  uint64_t draws_ = 0;
+};
+
+TEST_P(Kill, AtRandomMomentsChangesNothing) {
+  const char* wanted = std::getenv("HDETACH_KILLS");  // ./run test --full asks for more
+  const int kills = wanted ? std::atoi(wanted) : 3;
+  ASSERT_GT(kills, 0);
+  SCOPED_TRACE(testing::Message() << "drawn from seed " << getpid());
+  const auto begin = Clock::now();
+  ASSERT_EQ(finish(start(root_ / "whole")), 0);
+  const double whole = Seconds(Clock::now() - begin).count();
+
+  int killed = 0, runs = 0;
+  for (; killed < kills; ++runs) {  // the same run again and again
+    const fs::path folder = root_ / "killed";
+    fs::remove_all(folder);
+    for (bool over = false; !over;) {
+      const pid_t child = start(folder);
+      if (killed < kills) {
+        std::this_thread::sleep_for(Seconds(draw() * 0.6 * whole));
+        kill(-child, SIGKILL);
+      }
+      const int status = finish(child);
+      ASSERT_TRUE(status == -1 || status == 0) << status;
+      over = status == 0;
+      killed += !over;
+    }
+    expect_equal(root_ / "whole", folder);
+    if (HasFailure()) break;
+  }
+  fmt::print("{}: {} kills in {} runs, all equal to the bit\n", GetParam().name, killed, runs);
 }
+
+INSTANTIATE_TEST_SUITE_P(Runs, Kill, testing::Values(kCopy, kMnist, kCaption, kSweep),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -1,14 +1,18 @@
 // Run folders: what is in them, and that going on equals never having stopped.
 #include "train/run_folder.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/files.h"
@@ -16,6 +20,7 @@
 #include "run_files.h"
 #include "tiny_run.h"
 #include "train/run.h"
+#include "train/seal.h"
 
 namespace {
 
@@ -27,16 +32,26 @@ class RunFolderTest : public TinyRun {
  protected:
   RunFolderTest() : TinyRun(/*epochs=*/4, /*updates_per_epoch=*/5) {}
 
+  fs::path file(const std::string& name) const { return root_ / name; }
+
+  // The state written again, whole, after `change` of one of its arrays.
+  template <class Value>
+  void change_state(const std::string& run, const char* array,
+                    const std::function<void(Value*)>& change) {
+    const fs::path path = file(run) / "state.safetensors";
+    auto state = safetensors::parse(files::read(path), "state");
+    std::vector<safetensors::View> views;
+    for (const auto& each : state.arrays) {
+      if (each.name == array) change(reinterpret_cast<Value*>(const_cast<char*>(each.data)));
+      views.push_back({each.name, each.dtype, each.shape, each.data});
+    }
+    files::write(path, train::sealed(views, state.metadata));
+  }
+
   // No learning rate breaks an LSTM's bounded states for sure; a bias that is not finite does.
   void poison(const std::string& name) {
-    const fs::path path = root_ / name / "state.safetensors";
-    std::string bytes = files::read(path);
-    const auto file = safetensors::parse(bytes, "state");
-    const size_t offset = file.find("head.bias")->data - file.bytes.data();
-    const float infinity = std::numeric_limits<float>::infinity();
-    bytes.replace(offset, sizeof(infinity), reinterpret_cast<const char*>(&infinity),
-                  sizeof(infinity));
-    files::write(path, bytes);
+    change_state<float>(name, "head.bias",
+                        [](float* bias) { bias[0] = std::numeric_limits<float>::infinity(); });
   }
 
   std::string error_of(const std::function<void()>& work) {
@@ -60,7 +75,7 @@ TEST_F(RunFolderTest, HoldsEverythingThatIsPromised) {
   for (const auto& file : fs::directory_iterator(root_ / "a")) {
     EXPECT_NE(file.path().extension(), ".hdetach-tmp") << file.path();
   }
-  EXPECT_EQ(files::read(root_ / "a/config.toml"), train::to_toml(config_));
+  EXPECT_EQ(files::read(root_ / "a/config.toml"), train::sealed_text(train::to_toml(config_)));
 
   std::istringstream lines(files::read(root_ / "a/metrics.jsonl"));
   int epoch = 0;
@@ -102,7 +117,8 @@ TEST_F(RunFolderTest, FilesAheadOfTheStateAreMadeAgain) {
   config_.epochs = 4;
   // As a process killed just before the state of epoch 3 leaves them: its line half written.
   files::append_line(root_ / "a/metrics.jsonl", R"({"epoch":3,"update":15,"train_lo)");
-  files::write(root_ / "a/best.safetensors", "half");
+  fs::copy_file(root_ / "whole/best.safetensors", root_ / "a/best.safetensors",
+                fs::copy_options::overwrite_existing);
   files::write(root_ / "a/last.safetensors", "");
   files::write(root_ / "a/state.safetensors.hdetach-tmp", "left over");
   EXPECT_TRUE(run("a", true).has_value());
@@ -119,7 +135,7 @@ TEST_F(RunFolderTest, MoreEpochsMakeTheSameRunLonger) {
   config_.epochs = 4;
   EXPECT_TRUE(run("a", true).has_value());
   expect_equal_runs(root_ / "whole", root_ / "a");
-  EXPECT_EQ(files::read(root_ / "a/config.toml"), train::to_toml(config_));
+  EXPECT_EQ(files::read(root_ / "a/config.toml"), train::sealed_text(train::to_toml(config_)));
 }
 
 TEST_F(RunFolderTest, ARunIsNotTouchedWithoutResume) {
@@ -158,6 +174,167 @@ TEST_F(RunFolderTest, ADamagedStateIsRefusedWithItsName) {
   files::write(root_ / "a/state.safetensors", "garbage");
   const std::string error = error_of([&] { run("a", true); });
   EXPECT_NE(error.find("state.safetensors"), std::string::npos) << error;
+}
+
+TEST_F(RunFolderTest, AFlippedBitIsFound) {
+  config_.xray_every = 1;
+  run("whole", false, 12);
+  for (const char* name :
+       {"state.safetensors", "best.safetensors", "config.toml", "metrics.jsonl", "xray.jsonl"}) {
+    const std::string bytes = files::read(file("whole") / name);
+    // Damage to the comment itself harms nothing.
+    const size_t end = std::min(bytes.find("# checksum "), bytes.size());
+    for (int i = 0; i < 40; ++i) {
+      fs::remove_all(file("a"));
+      fs::copy(file("whole"), file("a"));
+      std::string damaged = bytes;
+      damaged[end * i / 40] ^= static_cast<char>(1 << i % 8);
+      files::write(file("a") / name, damaged);
+      const std::string error = error_of([&] { run("a", true); });
+      EXPECT_NE(error.find(file("a") / name), std::string::npos) << i << ": " << error;
+      EXPECT_TRUE(files::read(file("a") / name) == damaged) << "what is left must stay";
+    }
+  }
+}
+
+TEST_F(RunFolderTest, FilesOfEarlierVersionsHaveNoChecksum) {
+  run("whole");
+  run("a", false, 12);
+  for (const char* name : {"state.safetensors", "best.safetensors"}) {
+    const auto old = safetensors::parse(files::read(file("a") / name), name);
+    std::vector<safetensors::View> views;
+    for (const auto& each : old.arrays) {
+      views.push_back({each.name, each.dtype, each.shape, each.data});
+    }
+    files::write(file("a") / name, safetensors::serialize(views, {}));
+  }
+  files::write(file("a/config.toml"), train::to_toml(config_));
+  EXPECT_TRUE(run("a", true).has_value());
+  EXPECT_EQ(metrics_without_times(file("a")), metrics_without_times(file("whole")));
+  EXPECT_TRUE(files::read(file("a/last.safetensors")) ==
+              files::read(file("whole/last.safetensors")));
+}
+
+TEST_F(RunFolderTest, CountersThatNoRunCanHaveAreRefused) {
+  run("whole", false, 12);  // two epochs of five updates, and two more
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const char* const names[] = {"update",
+                               "epoch",
+                               "sum of losses",
+                               "sum of gradient norms",
+                               "largest gradient norm",
+                               "clipped",
+                               "skipped",
+                               "best epoch",
+                               "best score",
+                               "epochs at goal",
+                               "seconds",
+                               "seconds of the epoch"};
+  for (size_t counter = 0; counter < std::size(names); ++counter) {
+    const bool any_sign = names[counter] == std::string("sum of losses");
+    for (const double value : {nan, -5.0, 1e18, std::numeric_limits<double>::infinity(), 2.5}) {
+      const bool whole =
+          counter < 2 || counter == 5 || counter == 6 || counter == 7 || counter == 9;
+      if (value == 2.5 && !whole) continue;
+      if (value == 1e18 && !whole) continue;
+      if (value == -5 && any_sign) continue;
+      fs::remove_all(file("a"));
+      fs::copy(file("whole"), file("a"));
+      change_state<double>("a", "progress", [&](double* saved) { saved[counter] = value; });
+      const std::string error = error_of([&] { run("a", true); });
+      const std::string wanted = fmt::format("state.safetensors: {} is {}", names[counter], value);
+      EXPECT_NE(error.find(wanted), std::string::npos) << wanted << "\n" << error;
+    }
+  }
+  for (const int64_t steps : {int64_t{-1}, int64_t{13}}) {
+    fs::remove_all(file("a"));
+    fs::copy(file("whole"), file("a"));
+    change_state<int64_t>("a", "adam.steps", [&](int64_t* saved) { *saved = steps; });
+    const std::string error = error_of([&] { run("a", true); });
+    EXPECT_NE(error.find("steps of Adam is"), std::string::npos) << error;
+  }
+}
+
+TEST_F(RunFolderTest, WhatIsMissingIsNamed) {
+  config_.xray_every = 1;
+  run("whole", false, 12);
+  for (const char* name :
+       {"state.safetensors", "best.safetensors", "config.toml", "metrics.jsonl", "xray.jsonl"}) {
+    fs::remove_all(file("a"));
+    fs::copy(file("whole"), file("a"));
+    fs::remove(file("a") / name);
+    for (const bool resume : {false, true}) {
+      const std::string error = error_of([&] { run("a", resume); });
+      const std::string wanted =
+          resume ? (file("a") / name).string() : file("a").string() + ", which h";
+      EXPECT_NE(error.find(wanted), std::string::npos) << name << ": " << error;
+    }
+    EXPECT_FALSE(fs::exists(file("a") / name));
+  }
+}
+
+TEST_F(RunFolderTest, AMissingLineIsNamed) {
+  run("whole", false, 17);
+  const std::string all = files::read(file("whole/metrics.jsonl"));
+  const size_t second = all.find('\n') + 1, third = all.find('\n', second) + 1;
+  const std::pair<std::string, const char*> cases[] = {
+      {all.substr(second), "metrics.jsonl:1: this is epoch 2, where 1 should stand"},
+      {all.substr(0, second) + all.substr(third), "metrics.jsonl:2: this is epoch 3"},
+      {all.substr(0, third), "metrics.jsonl has 2 lines but the state is at epoch 3"}};
+  for (const auto& [lines, wanted] : cases) {
+    files::write(file("whole/metrics.jsonl"), lines);
+    const std::string error = error_of([&] { run("whole", true); });
+    EXPECT_NE(error.find(wanted), std::string::npos) << error;
+    EXPECT_EQ(files::read(file("whole/metrics.jsonl")), lines);
+  }
+}
+
+TEST_F(RunFolderTest, OneTraceOfARunIsEnoughToRefuseANewOne) {
+  run("whole");
+  for (const char* name : {"state.safetensors", "metrics.jsonl", "result.json", "best.safetensors",
+                           "last.safetensors", "sessions.jsonl"}) {
+    fs::remove_all(file("a"));
+    fs::create_directory(file("a"));
+    fs::copy(file("whole") / name, file("a") / name);
+    for (const bool resume : {false, true}) {
+      const std::string error = error_of([&] { run("a", resume); });
+      EXPECT_NE(error.find(fmt::format("a run's {} but no config.toml", name)), std::string::npos)
+          << error;
+    }
+  }
+}
+
+TEST_F(RunFolderTest, OtherImagesAreNoticed) {
+  const fs::path sample = fs::path(HDETACH_TEST_DATA) / "mnist-sample";
+  fs::copy(sample, file("data"));
+  config_ = train::default_config("mnist");
+  config_.data = file("data");
+  config_.train_size = 40;
+  config_.valid_size = 20;
+  config_.hidden = 4;
+  config_.batch = 10;
+  config_.epochs = 2;
+  run("whole");
+  run("a", false, 3);
+  std::string labels = files::read(file("data/train-labels-idx1-ubyte"));
+  labels[30] = static_cast<char>((labels[30] + 1) % 10);  // one label of one image
+  files::write(file("data/train-labels-idx1-ubyte"), labels);
+  const std::string error = error_of([&] { run("a", true); });
+  EXPECT_NE(error.find("was trained on other data than " + file("data").string() + " has now"),
+            std::string::npos)
+      << error;
+  fs::copy(sample, file("data"),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  EXPECT_TRUE(run("a", true).has_value());
+  expect_equal_runs(file("whole"), file("a"));
+}
+
+TEST_F(RunFolderTest, AResultThatIsNoneIsRefused) {
+  run("a");
+  std::string result = files::read(file("a/result.json"));
+  files::write(file("a/result.json"), result.replace(result.find("finished"), 8, "finishes"));
+  const std::string error = error_of([&] { run("a", true); });
+  EXPECT_NE(error.find("result.json: status is \"finishes\""), std::string::npos) << error;
 }
 
 TEST_F(RunFolderTest, AStateOfAnotherSizeIsRefusedWithShapes) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "formats/checksum.h"
 #include "op/random_bits.h"
 #include "tasks/caption_files.h"
 #include "tasks/ptb_tokenizer.h"
@@ -77,6 +78,32 @@ void put(const Rows& rows, CaptionBatch& batch) {
 
 }  // namespace
 
+namespace {
+
+// All captions, and the features of a few images of each split: those of all may be hundreds of
+// gigabytes.
+std::string checksum_of(const CaptionData& data) {
+  constexpr size_t kImagesRead = 32;
+  Checksum checksum;
+  std::vector<float> values(data.features->positions() * data.features->channels());
+  for (const auto* split : {&data.train, &data.valid, &data.test}) {
+    checksum.add(static_cast<int64_t>(split->size()));
+    const size_t stride = split->size() / kImagesRead + 1;
+    for (size_t i = 0; i < split->size(); ++i) {
+      const CaptionedImage& image = (*split)[i];
+      checksum.add(image.id);
+      for (const auto& caption : image.captions) checksum.add(caption);
+      for (const std::string& reference : image.references) checksum.add(reference);
+      if (i % stride != 0) continue;
+      data.features->read(image.row, values.data());
+      checksum.add(values);
+    }
+  }
+  return checksum.text();
+}
+
+}  // namespace
+
 CaptionData read_caption_data(const CaptionDataOptions& options) {
   if (options.most_words < 1 || options.more_than < 0 || options.train_images < 0 ||
       options.valid_images < 0) {
@@ -109,6 +136,7 @@ CaptionData read_caption_data(const CaptionDataOptions& options) {
   data.train = std::move(train.images);
   data.valid = std::move(valid.images);
   data.test = std::move(test.images);
+  data.checksum = checksum_of(data);
   return data;
 }
 

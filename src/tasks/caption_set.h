@@ -28,6 +28,7 @@ struct CaptionData {
   std::shared_ptr<const ImageFeatures> features;
   std::vector<CaptionedImage> train, valid;
   std::vector<CaptionedImage> test;  // may be empty
+  std::string checksum = {};         // as Task's; of the features only some images count
 };
 
 struct CaptionDataOptions {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace hdetach::tasks {
@@ -37,6 +38,7 @@ struct Task {
   std::shared_ptr<const SequenceSet> train, valid;
   std::shared_ptr<const SequenceSet> test;  // null when the task has none
   Sampling sampling;
+  std::string checksum = {};  // of the files it was read from; empty when it was made from a seed
 };
 
 // The order of shuffled pass number `pass` through a set of so many sequences.

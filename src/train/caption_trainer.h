@@ -33,6 +33,7 @@ class CaptionTrainer : public RunState {
   bool has_test_set() const override { return !data_->test.empty(); }
   xray::Probe probe() const override;
   std::map<std::string, std::string> files() const override;
+  std::string data_checksum() const override { return data_->checksum; }
 
  private:
   std::shared_ptr<const tasks::CaptionData> data_;

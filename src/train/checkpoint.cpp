@@ -4,13 +4,16 @@
 #include <c10/core/GradMode.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "train/seal.h"
 
 namespace hdetach::train {
 namespace {
@@ -24,7 +27,7 @@ class Arrays {
   }
   void add(safetensors::View view) { views_.push_back(std::move(view)); }
   std::string serialize(const safetensors::Metadata& metadata) const {
-    return safetensors::serialize(views_, metadata);
+    return sealed(views_, metadata);
   }
 
  private:
@@ -68,6 +71,49 @@ auto counters(Progress& p) {
 }
 constexpr int64_t kCounters = 12;
 
+// What no run can have counted would be trained on for ever, or not at all.
+void check_counters(const Progress& p, const double (&saved)[kCounters], int64_t adam_steps,
+                    const RunState& run, const std::string& name) {
+  const int64_t of_epoch = p.epoch_updates;
+  const double epochs = static_cast<double>(run.config().epochs);
+  const double updates = epochs * static_cast<double>(of_epoch);
+  const auto [update, epoch, loss_sum, norm_sum, norm_max, clipped, skipped, best_epoch, best_score,
+              epochs_at_goal, seconds, epoch_seconds] = saved;
+  const auto check = [&](const char* what, double value, double least, double most, bool whole) {
+    if (value >= least && value <= most && (!whole || value == std::floor(value))) return;
+    throw std::runtime_error(
+        fmt::format("{}: {} is {}, which this run cannot have counted; the file is damaged, or of "
+                    "another run: restore it from a copy, or train again into another folder",
+                    name, what, value));
+  };
+  constexpr double kMost = std::numeric_limits<double>::max();
+  check("epoch", epoch, 0, epochs, true);
+  const double begin = epoch * static_cast<double>(of_epoch);
+  check("update", update, begin, std::min(updates, begin + static_cast<double>(of_epoch)), true);
+  check("skipped", skipped, 0, update - begin, true);
+  check("clipped", clipped, 0, update - begin - skipped, true);
+  check("best epoch", best_epoch, 0, epoch, true);
+  check("epochs at goal", epochs_at_goal, 0, epoch, true);
+  check("best score", best_score, -1, kMost, false);
+  check("sum of losses", loss_sum, -kMost, kMost, false);
+  check("sum of gradient norms", norm_sum, 0, kMost, false);
+  check("largest gradient norm", norm_max, 0, kMost, false);
+  check("seconds", seconds, 0, kMost, false);
+  check("seconds of the epoch", epoch_seconds, 0, kMost, false);
+  check("steps of Adam", static_cast<double>(adam_steps), 0, update, true);
+}
+
+constexpr char kData[] = "data";  // the note of what the run is trained on
+
+void check_data(const RunState& run, const safetensors::Metadata& notes, const std::string& name) {
+  const auto trained_on = notes.find(kData);
+  if (trained_on == notes.end() || trained_on->second == run.data_checksum()) return;
+  throw std::runtime_error(
+      fmt::format("{} was trained on other data than {} has now; put back the data it began with, "
+                  "or train into another folder",
+                  name, run.config().data));
+}
+
 }  // namespace
 
 std::string weights_file(const std::vector<NamedTensor>& parameters) {
@@ -78,13 +124,13 @@ std::string weights_file(const std::vector<NamedTensor>& parameters) {
 
 void load_weights(const std::vector<NamedTensor>& parameters, std::string bytes,
                   const std::string& name) {
-  const safetensors::File file = safetensors::parse(std::move(bytes), name);
+  const safetensors::File file = parse_sealed(std::move(bytes), name);
   for (const NamedTensor& parameter : parameters) {
     load(file, name, parameter.name, parameter.tensor);
   }
 }
 
-std::string state_file(RunState& run) {
+std::string state_file(RunState& run, safetensors::Metadata notes) {
   Arrays arrays;
   const auto& parameters = run.parameters();
   const auto& m = run.adam().first_moments();
@@ -103,11 +149,12 @@ std::string state_file(RunState& run) {
   std::apply([&](const auto&... values) { (progress.push_back(static_cast<double>(values)), ...); },
              counters(std::as_const(run.progress)));
   arrays.add({"progress", "F64", {kCounters}, progress.data()});
-  return arrays.serialize({});
+  if (!run.data_checksum().empty()) notes[kData] = run.data_checksum();
+  return arrays.serialize(notes);
 }
 
-void load_state(RunState& run, std::string bytes, const std::string& name) {
-  const safetensors::File file = safetensors::parse(std::move(bytes), name);
+safetensors::Metadata load_state(RunState& run, std::string bytes, const std::string& name) {
+  const safetensors::File file = parse_sealed(std::move(bytes), name);
   const auto& parameters = run.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     load(file, name, parameters[i].name, parameters[i].tensor);
@@ -122,11 +169,14 @@ void load_state(RunState& run, std::string bytes, const std::string& name) {
   run.set_generator_state({generator[0], generator[1]});
   double progress[kCounters];
   std::memcpy(progress, found(file, name, "progress", "F64", {kCounters}).data, sizeof(progress));
+  check_counters(run.progress, progress, steps, run, name);
+  check_data(run, file.metadata, name);
   const double* next = progress;
   const auto read = [&](auto& value) {
     value = static_cast<std::decay_t<decltype(value)>>(*next++);
   };
   std::apply([&](auto&... values) { (read(values), ...); }, counters(run.progress));
+  return file.metadata;
 }
 
 }  // namespace hdetach::train

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "formats/checksum.h"
 #include "tasks/caption_files.h"
 #include "tasks/copying.h"
 #include "tasks/generated_captions.h"
@@ -44,10 +45,17 @@ tasks::Task make_mnist(const Config& config) {
                           int64_t count) {
     return std::make_shared<tasks::PixelSet>(data, first, count, order);
   };
+  Checksum checksum;
+  for (const auto& data : {train, test}) {
+    checksum.add(data->rows);
+    checksum.add(data->columns);
+    checksum.add(data->images);
+    checksum.add(data->labels);
+  }
   // As the paper: the first images train, the last of the same file validate.
   return {images(train, 0, config.train_size),
           images(train, train->size() - config.valid_size, config.valid_size),
-          images(test, 0, test->size()), tasks::Sampling::kShuffledPasses};
+          images(test, 0, test->size()), tasks::Sampling::kShuffledPasses, checksum.text()};
 }
 
 bool by_position(const Config& config) { return config.model == "soft-attention"; }

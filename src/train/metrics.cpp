@@ -105,6 +105,10 @@ RunResult parse_result(const std::string& text, const std::string& place) {
   const JsonObject json(text, place);
   RunResult result;
   result.status = json.text("status");
+  if (const auto& s = result.status; s != "finished" && s != "stopped-early" && s != "diverged") {
+    throw std::runtime_error(fmt::format(
+        "{}: status is \"{}\", not finished, stopped-early or diverged", place, result.status));
+  }
   result.epochs = json.whole("epochs");
   result.updates = json.whole("updates");
   result.best_epoch = json.whole("best_epoch");

@@ -38,7 +38,14 @@ struct Start {
 Start look(const GroupMember& member) {
   const RunFolder& folder = *member.folder;
   const auto before = read_config(folder.path());
-  if (!before) return {std::nullopt, true};
+  if (!before) {
+    const std::string trace = folder.trace_of_a_run();
+    if (trace.empty()) return {std::nullopt, true};
+    throw ConfigError(
+        fmt::format("out is {0}, which has a run's {1} but no config.toml; restore {0}/config.toml "
+                    "from a copy, or name another folder",
+                    folder.path().string(), trace));
+  }
   if (!member.options.resume) {
     throw ConfigError(
         fmt::format("out is {}, which holds a run already; --resume goes on with it, "
@@ -117,9 +124,9 @@ std::vector<Outcome> run_group(const std::vector<GroupMember>& members,
     const GroupMember& member = members[places[k]];
     trained.push_back({member.folder, member.observer});
     trained.back().left_out = !attempt(places[k], [&] {
+      const bool resumed = member.folder->restore(group->run(k));  // first: it may refuse the run
       if (begins[k]) member.folder->begin(member.config, group->run(k).files());
       member.folder->add_session(member.options.session);
-      const bool resumed = member.folder->restore(group->run(k));
       member.observer->started(group->run(k).progress, resumed);
     });
   }

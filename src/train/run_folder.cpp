@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "formats/files.h"
+#include "formats/json_object.h"
 #include "train/checkpoint.h"
+#include "train/seal.h"
 
 namespace hdetach::train {
 namespace {
@@ -16,6 +18,7 @@ constexpr const char *kConfig = "config.toml", *kMetrics = "metrics.jsonl", *kXr
                      *kBest = "best.safetensors", *kLast = "last.safetensors",
                      *kState = "state.safetensors", *kResult = "result.json",
                      *kSessions = "sessions.jsonl";
+constexpr const char *kMetricsNote = "metrics", *kXraysNote = "xrays";  // in the state
 
 struct XrayLine {
   std::string text;
@@ -43,7 +46,9 @@ std::vector<XrayLine> xray_lines(const std::filesystem::path& run) {
 
 std::optional<Config> read_config(const std::filesystem::path& run) {
   if (!std::filesystem::exists(run / kConfig)) return std::nullopt;
-  return parse_config(files::read(run / kConfig), (run / kConfig).string());
+  const std::string text = files::read(run / kConfig), name = (run / kConfig).string();
+  check_sealed_text(text, name);
+  return parse_config(text, name);
 }
 
 void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run) {
@@ -74,10 +79,17 @@ std::optional<RunResult> RunFolder::result() const {
   return parse_result(files::read(path_ / kResult), (path_ / kResult).string());
 }
 
+std::string RunFolder::trace_of_a_run() const {
+  for (const char* name : {kConfig, kState, kMetrics, kResult, kBest, kLast, kXrays, kSessions}) {
+    if (std::filesystem::exists(path_ / name)) return name;
+  }
+  return {};
+}
+
 void RunFolder::begin(const Config& config, const std::map<std::string, std::string>& extra) {
   std::filesystem::remove(path_ / kResult);
   for (const auto& [name, content] : extra) files::write(path_ / name, content);
-  files::write(path_ / kConfig, to_toml(config));
+  files::write(path_ / kConfig, sealed_text(to_toml(config)));
 }
 
 void RunFolder::add_session(const std::string& json) {
@@ -85,46 +97,114 @@ void RunFolder::add_session(const std::string& json) {
 }
 
 bool RunFolder::restore(RunState& run) {
+  check_extra(run);
   const bool saved = std::filesystem::exists(path_ / kState);
-  if (saved) load_state(run, files::read(path_ / kState), (path_ / kState).string());
-  drop_metrics_after(run.progress.epoch);
-  drop_xrays_after(run.progress.epoch);
+  safetensors::Metadata notes;
+  if (saved) notes = load_state(run, files::read(path_ / kState), (path_ / kState).string());
+  const int64_t epoch = run.progress.epoch;
+  const KeptLines metrics = metrics_until(epoch, saved), xrays = xrays_until(epoch);
+  const auto check = [&](const char* note, const KeptLines& lines, const char* file) {
+    const auto found = notes.find(note);
+    if (found == notes.end() || found->second == lines.checksum.text()) return;
+    throw std::runtime_error(
+        fmt::format("{} is damaged: up to epoch {} it is not what the state was saved with; "
+                    "restore the file from a copy, or train again into another folder",
+                    (path_ / file).string(), epoch));
+  };
+  check(kMetricsNote, metrics, kMetrics);
+  check(kXraysNote, xrays, kXrays);
+  // Needed at the end, or by who reads the run: better known to be damaged now.
+  if (run.progress.best_epoch > 0) {
+    parse_sealed(files::read(path_ / kBest), (path_ / kBest).string());
+  }
+  const auto keep = [&](const KeptLines& lines, const char* file, Checksum& checksum) {
+    if (std::filesystem::exists(path_ / file)) files::write(path_ / file, lines.text);
+    checksum = lines.checksum;
+  };
+  keep(metrics, kMetrics, metrics_);
+  keep(xrays, kXrays, xrays_);
   return saved;
 }
 
-void RunFolder::drop_metrics_after(int64_t epoch) {
-  if (!std::filesystem::exists(path_ / kMetrics)) return;
-  std::istringstream lines(files::read(path_ / kMetrics));
-  std::string kept;
-  int64_t count = 0;
-  for (std::string line; count < epoch && std::getline(lines, line); ++count) kept += line + "\n";
-  if (count < epoch) {
-    throw std::runtime_error(fmt::format("{} has {} lines but the state is at epoch {}",
-                                         (path_ / kMetrics).string(), count, epoch));
+// The files of the task are made from its data: others than those of the folder mean other data.
+void RunFolder::check_extra(const RunState& run) const {
+  if (!std::filesystem::exists(path_ / kConfig)) return;
+  for (const auto& [name, content] : run.files()) {
+    const std::filesystem::path file = path_ / name;
+    if (std::filesystem::exists(file) && files::read(file) == content) continue;
+    throw std::runtime_error(
+        fmt::format("{} is missing or not that of {}; put back the file, or the data that the run "
+                    "began with",
+                    file.string(), run.config().data));
   }
-  files::write(path_ / kMetrics, kept);
 }
 
-void RunFolder::drop_xrays_after(int64_t epoch) {
-  if (!std::filesystem::exists(path_ / kXrays)) return;
-  std::string kept;
-  for (const XrayLine& each : xray_lines(path_)) {
-    if (each.record.epoch.value_or(epoch + 1) <= epoch) kept += each.text + "\n";
+RunFolder::KeptLines RunFolder::metrics_until(int64_t epochs, bool saved) const {
+  const std::filesystem::path path = path_ / kMetrics;
+  KeptLines kept;
+  if (!std::filesystem::exists(path)) {
+    if (epochs == 0) return kept;
+    throw std::runtime_error(fmt::format(
+        "{} is missing, but the state is at epoch {}; restore the file from a copy, or train again "
+        "into another folder",
+        path.string(), epochs));
   }
-  files::write(path_ / kXrays, kept);
+  std::istringstream lines(files::read(path));
+  std::string line;
+  int64_t count = 0;
+  while (count < epochs && std::getline(lines, line)) {
+    const std::string place = fmt::format("{}:{}", path.string(), ++count);
+    const int64_t epoch = JsonObject(line, place).whole("epoch");
+    if (epoch != count) {
+      throw std::runtime_error(fmt::format(
+          "{}: this is epoch {}, where {} should stand; restore the file from a copy, or train "
+          "again into another folder",
+          place, epoch, count));
+    }
+    kept.add(line);
+  }
+  if (count < epochs) {
+    throw std::runtime_error(fmt::format(
+        "{} has {} lines but the state is at epoch {}; restore the file from a copy, or train "
+        "again into another folder",
+        path.string(), count, epochs));
+  }
+  // The first epoch's line comes before the first state, a second one does not.
+  if (!saved && std::getline(lines, line) && std::getline(lines, line)) {
+    throw std::runtime_error(
+        fmt::format("{} is missing, but metrics.jsonl has epochs; restore the file from a copy, or "
+                    "train again into another folder",
+                    (path_ / kState).string()));
+  }
+  return kept;
+}
+
+RunFolder::KeptLines RunFolder::xrays_until(int64_t epochs) const {
+  KeptLines kept;
+  for (const XrayLine& each : xray_lines(path_)) {
+    if (each.record.epoch.value_or(epochs + 1) <= epochs) kept.add(each.text);
+  }
+  return kept;
 }
 
 void RunFolder::save_epoch(RunState& run, const EpochMetrics& metrics, bool best,
                            const std::optional<xray::Record>& xray) {
-  files::append_line(path_ / kMetrics, to_json(metrics));
-  if (xray) files::append_line(path_ / kXrays, to_json(*xray));
+  const auto append = [&](const char* file, const std::string& line, Checksum& checksum) {
+    files::append_line(path_ / file, line);
+    checksum.add(line);
+  };
+  append(kMetrics, to_json(metrics), metrics_);
+  if (xray) append(kXrays, to_json(*xray), xrays_);
   const std::string weights = weights_file(run.parameters());
   if (best) files::write(path_ / kBest, weights);
   files::write(path_ / kLast, weights);
   save_state(run);
 }
 
-void RunFolder::save_state(RunState& run) { files::write(path_ / kState, state_file(run)); }
+void RunFolder::save_state(RunState& run) {
+  files::write(path_ / kState,
+               state_file(run, {{kMetricsNote, metrics_.text()}, {kXraysNote, xrays_.text()}}));
+}
 
 void RunFolder::finish(const RunResult& result) {
   files::write(path_ / kResult, to_json(result) + "\n");

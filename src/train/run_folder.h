@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/checksum.h"
 #include "train/config.h"
 #include "train/folder_lock.h"
 #include "train/metrics.h"
@@ -48,13 +49,16 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path);
 
   std::optional<RunResult> result() const;
+  // The name of a file that only a run leaves, where one is there; empty otherwise.
+  std::string trace_of_a_run() const;
 
   // A new run, or a longer one, with the files that its task adds.
   void begin(const Config& config, const std::map<std::string, std::string>& extra);
   void add_session(const std::string& json);
 
   // False when no state was saved yet. Drops metrics and x-rays of epochs that the state does
-  // not know.
+  // not know. Throws std::runtime_error, naming the file, where one is missing, damaged or of other
+  // data. To be called before begin() and the saves.
   bool restore(RunState& run);
   void save_epoch(RunState& run, const EpochMetrics& metrics, bool best,
                   const std::optional<xray::Record>& xray);
@@ -64,11 +68,21 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void drop_metrics_after(int64_t epoch);
-  void drop_xrays_after(int64_t epoch);
+  struct KeptLines {
+    void add(const std::string& line) {
+      text += line + "\n";
+      checksum.add(line);
+    }
+    std::string text;
+    Checksum checksum;
+  };
+  void check_extra(const RunState& run) const;
+  KeptLines metrics_until(int64_t epochs, bool saved) const;
+  KeptLines xrays_until(int64_t epochs) const;
 
   std::filesystem::path path_;
   FolderLock lock_;
+  Checksum metrics_, xrays_;  // of the lines so far; noted in the state
 };
 
 }  // namespace hdetach::train

@@ -42,6 +42,8 @@ class RunState {
   xray::Record take_xray() const;
   // Files that belong to the run besides those of every run, by name; written when it begins.
   virtual std::map<std::string, std::string> files() const { return {}; }
+  // Of the data from outside that it is trained on; empty when there is none.
+  virtual std::string data_checksum() const = 0;
 
  private:
   Config config_;

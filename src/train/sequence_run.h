@@ -21,6 +21,7 @@ class SequenceRun : public RunState {
   void set_generator_state(ScaleGenerator::State state) override {
     model_.lstm()->set_generator_state(state);
   }
+  std::string data_checksum() const override { return task_.checksum; }
   bool has_test_set() const override { return task_.test != nullptr; }
   xray::Probe probe() const override;
 
