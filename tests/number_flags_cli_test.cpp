@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -20,6 +21,8 @@ struct CommandWithNumbers {
   const char* name;
   const char* flag;  // one of its flags that are numbers, nullptr where it has none
 };
+
+void PrintTo(const CommandWithNumbers& command, std::ostream* out) { *out << command.name; }
 
 // Without those that are only there to name others: train, data.
 constexpr CommandWithNumbers kCommands[] = {
