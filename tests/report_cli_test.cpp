@@ -1,12 +1,18 @@
 // hdetach report as its users meet it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "report/page.h"
 #include "tests/program.h"
@@ -73,6 +79,88 @@ TEST(ReportCli, NothingToShowFails) {
 TEST(ReportCli, WrongUse) {
   hdetach::program::expect_usage_errors({{"report . --port 80", "--port", "--watch"},
                                          {"report . --watch -o x.html", "--watch", "--out"}});
+}
+
+// Where -o leads, and what is left there.
+class ReportOut : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_page()) GTEST_SKIP() << "no page: " << hdetach::report::no_page_reason();
+    write_copy_run(folder_ / "small/plain/seed-1");
+    fs::create_directory(folder_ / "out");
+  }
+  std::string path(const std::string& name) const { return (folder_ / ("out/" + name)).string(); }
+  Result report_to(const std::string& name) const {
+    return run("report " + (folder_ / "small").string() + " -o " + path(name), "timeout 120");
+  }
+  void expect_page(const std::string& text) const {
+    EXPECT_EQ(text.rfind("<!DOCTYPE html>", 0), 0u) << text.substr(0, 100);
+    EXPECT_TRUE(contains(text, "</html>"));
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ReportOut, ALinkStaysALink) {
+  hdetach::files::write(path("page.html"), "old");
+  fs::create_symlink("page.html", path("link"));
+  const Result result = report_to("link");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  expect_page(content(path("page.html")));
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "page.html"}));
+}
+
+TEST_F(ReportOut, APipeIsWrittenTo) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  // Open for both, so that nobody waits for the other end; the reader ends once this is closed.
+  const int both_ends = ::open(path("pipe").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  const int end = ::open(path("pipe").c_str(), O_RDONLY | O_CLOEXEC);
+  std::future<std::string> received = std::async(std::launch::async, [end] {
+    std::string text;
+    char chunk[4096];
+    for (ssize_t n; (n = ::read(end, chunk, sizeof(chunk))) > 0;) text.append(chunk, n);
+    return text;
+  });
+  const Result result = report_to("pipe");
+  ::close(both_ends);
+  expect_page(received.get());
+  ::close(end);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_EQ(names(), std::set<std::string>{"pipe"});
+}
+
+TEST_F(ReportOut, ADeviceStaysADevice) {
+  const std::string null = path("null");
+  if (::mknod(null.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) GTEST_SKIP() << "needs root";
+  const int opened = ::open(null.c_str(), O_WRONLY | O_CLOEXEC);
+  if (opened < 0) GTEST_SKIP() << "devices cannot be opened here";
+  ::close(opened);
+  const Result result = report_to("null");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::is_character_file(null));
+  EXPECT_EQ(names(), std::set<std::string>{"null"});
+}
+
+TEST_F(ReportOut, TwelveAtOnceWriteOneName) {
+  std::vector<std::future<Result>> reports;
+  for (int i = 0; i < 12; ++i) {
+    reports.push_back(std::async(std::launch::async, [this] { return report_to("page.html"); }));
+  }
+  for (auto& report : reports) {
+    const Result result = report.get();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  expect_page(content(path("page.html")));
+  EXPECT_EQ(names(), std::set<std::string>{"page.html"});
 }
 
 TEST(ReportCli, WatchServesUntilASignalAndShowsWhatIsNew) {
