@@ -75,6 +75,23 @@ TEST_F(Cuda, AForcedKernelAppliesToItsDeviceAlone) {
   EXPECT_EQ(forward_kernel(gpu), "reference");
 }
 
+// A grid has at most 65,535 blocks in its second dimension, of 128 rows each.
+TEST_F(Cuda, AnyNumberOfRowsIsTaken) {
+  const Case many{"many rows", 3, 2796170, 1, 4, Scales::kSteps};
+  ASSERT_GT(many.steps * many.batch, 65535 * 128);
+  const Problem all = make_problem(many).to(at::Device(at::kCUDA));
+  Problem last = all;  // rows know nothing of each other: the last ones alone give the same
+  for (int i = 0; i < 3; ++i) last.args[i] = all.args[i].narrow(i == 0, many.batch - 64, 64);
+  const auto outputs = [](const Problem& p) { return std::get<0>(call(p, p.args)).cpu(); };
+  const Tensor h = outputs(all).narrow(1, many.batch - 64, 64);
+  EXPECT_LT((h - outputs(last)).abs().max().item<float>(), 1e-6);
+  const Tensors leaves = make_leaves(all);
+  const auto [trained, c] = call(all, leaves);
+  for (const Tensor& gradient : gradients(all, trained, c, leaves)) {
+    EXPECT_TRUE(gradient.isfinite().all().item<bool>());
+  }
+}
+
 TEST_F(Cuda, Float64TakesTheReference) {
   const Problem p = make_problem(kSmall).to(at::kDouble).to(at::Device(at::kCUDA));
   EXPECT_EQ(forward_kernel(p), "reference");
