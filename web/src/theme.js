@@ -5,6 +5,7 @@ const KEY = 'hdetach-report-theme';
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set();
 let chosen = stored();
+let paper = false; // white, whatever the reader chose for the screen
 
 // Hues that stay apart for colour-blind readers, in an order that keeps neighbours apart.
 const HUES = {
@@ -22,7 +23,8 @@ const RAMPS = {
 };
 const DASHES = [[], [8, 4], [2, 3]]; // settings past the eighth share a hue and differ in dashes
 
-export const themeName = () => chosen ?? (system.matches ? 'dark' : 'light');
+export const themeName = () =>
+  paper ? 'light' : (chosen ?? (system.matches ? 'dark' : 'light'));
 export const inks = () => INKS[themeName()];
 export const hue = (index) => HUES[themeName()][index % HUES.light.length];
 const dash = (index) => DASHES[Math.floor(index / HUES.light.length) % DASHES.length];
@@ -60,6 +62,11 @@ export function chooseTheme(name) {
   } catch {
     /* a page opened from a file may have no storage */
   }
+  apply();
+}
+
+export function themeForPaper(on) {
+  paper = on;
   apply();
 }
 
