@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "formats/files.h"
@@ -160,6 +161,26 @@ TEST_F(FeatureFileTest, OtherSettingsAreRefused) {
                                           std::to_string(begun.size() + 16) + "; remove it");
   files::write(path(), "something else");
   EXPECT_EQ(message([&] { open(); }), refusal(path(), "it was not made by hdetach features"));
+}
+
+TEST_F(FeatureFileTest, ASkippedImageHasNoFeaturesAndIsKnownLater) {
+  {
+    FeatureFile file = open();
+    file.mark(1, true);
+    file.mark(2, true);
+  }
+  {
+    FeatureFile file = open();  // as if killed
+    EXPECT_TRUE(file.is_skipped(1) && file.is_skipped(2) && !file.is_skipped(0));
+    file.mark(2, false);
+    file.append(rows_);
+    file.complete();
+  }
+  EXPECT_TRUE(open().is_complete());
+  EXPECT_TRUE(open().is_skipped(1));
+  EXPECT_FALSE(open().is_skipped(2));
+  const TensorFeatures found = open_tensor_features({path()}, true);
+  EXPECT_EQ(found.rows, (std::unordered_map<int64_t, int64_t>{{5, 0}, {9, 2}}));
 }
 
 TEST_F(FeatureFileTest, NumbersThatNoHalfHoldsAreRefused) {

@@ -1,4 +1,5 @@
 // Training a captioner: it learns, it resumes to the same bits, and its run folder tells how.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -103,6 +104,22 @@ TEST_P(CaptionTrainerTest, LearnsTheGeneratedTask) {
 }
 
 TEST_P(CaptionTrainerTest, StoppedAnywhereItEndsTheSame) { expect_stopped_runs_end_the_same(); }
+
+TEST_P(CaptionTrainerTest, ThreadsDoNotChangeTheRun) {
+  const auto train = [&](const char* threads) {
+    const program::Result result = program::run(fmt::format(
+        "train caption --quiet --data generated --model {} --hidden 128 --embedding 128 "
+        "--train-size 200 --valid-size 40 --epochs 2 --updates-per-epoch 6 --threads {} "
+        "--out '{}'",
+        config_.model, threads, (root_ / threads).string()));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  };
+  train("1");
+  for (const char* threads : {"2", "3"}) {
+    train(threads);
+    expect_equal_runs(root_ / "1", root_ / threads);
+  }
+}
 
 TEST_P(CaptionTrainerTest, CudaStoppedAnywhereItEndsTheSame) {
   if (!cuda_present()) {

@@ -193,6 +193,15 @@ TEST(Cli, BenchWithoutPeersLeavesThemEmpty) {
   EXPECT_GT(row["train_ms"].get<double>(), 0);
 }
 
+// Of a few numbers the float32 reference may have every one right by luck.
+TEST(Cli, BenchFindsNoFaultInTinyShapes) {
+  for (const char* shape : {"3,1,1,1", "1,1,1,1", "2,1,3,1", "1,2,1,2", "5,1,2,1", "2,2,1,3"}) {
+    const Result result = run(std::string("bench --shape ") + shape +
+                              " --detach 0,0.5,1 --repeats 1 --threads 1 --no-peers");
+    EXPECT_EQ(result.exit_code, 0) << shape << ": " << result.err;
+  }
+}
+
 TEST(Cli, BenchTableHasOneLinePerDetach) {
   const Result result =
       run("bench --shape 4,2,3,16 --detach 0,1 --repeats 1 --threads 1 --no-peers");

@@ -1,13 +1,23 @@
 // Whole files: replaced as a whole, nothing left behind, gzip that lies.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 #ifdef HDETACH_WITH_ZLIB
 #include <zlib.h>
 #endif
@@ -80,11 +90,180 @@ TEST_F(Files, WriteReplacesTheFileAsAWhole) {
   EXPECT_EQ(files::read(path), "new content");
 }
 
-TEST_F(Files, WriteReplacesAnAbandonedTemporaryFile) {
-  put("x.tmp", "half of something long");
+TEST_F(Files, WriteRemovesWhatAKilledProcessLeft) {
+  put("x.hdetach-tmp", "half of something long");
+  put("x.tmp", "a file of the user's");
   files::write(folder_ / "x", "new");
   EXPECT_EQ(files::read(folder_ / "x"), "new");
+  EXPECT_EQ(names(), (std::set<std::string>{"x", "x.tmp"}));
+}
+
+// A limit on the size of files kills in the middle of a write.
+TEST_F(Files, ManyKilledProcessesLeaveOneTemporaryFile) {
+  put("x", "old");
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit most{1000, 1000}, none{0, 0};
+      setrlimit(RLIMIT_CORE, &none);
+      setrlimit(RLIMIT_FSIZE, &most);
+      signal(SIGXFSZ, SIG_DFL);
+      files::write(folder_ / "x", std::string(100000, 'x'));
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
+  }
+  EXPECT_EQ(names(), (std::set<std::string>{"x", "x.hdetach-tmp"}));
+  EXPECT_EQ(files::read(folder_ / "x"), "old");
+  files::write(folder_ / "x", "new");
   EXPECT_EQ(names(), std::set<std::string>{"x"});
+}
+
+TEST_F(Files, WriteLeavesTheTemporaryFileOfALivingProcess) {
+  const fs::path other = put("x.hdetach-tmp", "being written");
+  const int held = open(other.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  files::write(folder_ / "x", "new");
+  EXPECT_EQ(names(), (std::set<std::string>{"x", "x.hdetach-tmp"}));
+  EXPECT_EQ(files::read(other), "being written");
+  close(held);
+  files::write(folder_ / "x", "newer");
+  EXPECT_EQ(names(), std::set<std::string>{"x"});
+}
+
+TEST_F(Files, WriteOpensNoTemporaryNameThroughALink) {
+  put("victim", "untouched");
+  for (const char* link : {"x.hdetach-tmp", "x.hdetach-tmp-1", "x.tmp"}) {
+    fs::create_symlink("victim", folder_ / link);
+  }
+  fs::create_directory(folder_ / "x.hdetach-tmp-2");
+  files::write(folder_ / "x", "new");
+  EXPECT_EQ(files::read(folder_ / "x"), "new");
+  EXPECT_EQ(files::read(folder_ / "victim"), "untouched");
+  EXPECT_EQ(names().size(), 6u);
+}
+
+TEST_F(Files, TwelveProcessesWriteOneName) {
+  const fs::path path = folder_ / "x";
+  std::vector<pid_t> children;
+  for (int i = 0; i < 12; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        for (int j = 0; j < 20; ++j) files::write(path, std::string(100000 + i, 'a' + i));
+      } catch (const std::exception& error) {
+        fprintf(stderr, "%s\n", error.what());
+        _exit(1);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const std::string bytes = files::read(path);
+  ASSERT_GE(bytes.size(), 100000u);
+  EXPECT_EQ(bytes, std::string(100000 + bytes[0] - 'a', bytes[0]));
+  EXPECT_EQ(names(), std::set<std::string>{"x"});
+}
+
+TEST_F(Files, WriteFollowsLinks) {
+  fs::create_directory(folder_ / "far");
+  put("far/file", "old");
+  fs::create_symlink("far/second", folder_ / "first");
+  fs::create_symlink("file", folder_ / "far/second");
+  fs::create_symlink((folder_ / "far/made").string(), folder_ / "dangling");
+  files::write(folder_ / "first", "new");
+  files::write(folder_ / "dangling", "made");
+  for (const char* link : {"first", "far/second", "dangling"}) {
+    EXPECT_TRUE(fs::is_symlink(folder_ / link)) << link;
+  }
+  EXPECT_EQ(files::read(folder_ / "far/file"), "new");
+  EXPECT_EQ(files::read(folder_ / "far/made"), "made");
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "loop", "x"); }),
+            "loop: cannot open: Too many levels of symbolic links");
+}
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status = {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST_F(Files, WriteKeepsTheModeAndTheOwner) {
+  const mode_t before = umask(027);
+  files::write(folder_ / "new", "x");
+  const fs::path path = put("x", "old");
+  for (const mode_t mode : {0600, 0444, 0666, 0751}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    files::write(path, "new");
+    EXPECT_EQ(mode_of(path), mode);
+  }
+  umask(before);
+  EXPECT_EQ(mode_of(folder_ / "new"), 0640u);
+  if (geteuid() != 0) return;  // only root can give a file away
+  ASSERT_EQ(chown(path.c_str(), 1234, 5678), 0);
+  files::write(path, "newer");
+  struct stat status = {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1234u);
+  EXPECT_EQ(status.st_gid, 5678u);
+}
+
+TEST_F(Files, WriteWritesToAPipe) {
+  const fs::path pipe = folder_ / "pipe", link = folder_ / "link";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", link);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  files::write(link, "through ");
+  files::write(pipe, "it");
+  char bytes[20] = {};
+  EXPECT_EQ(read(reader, bytes, sizeof(bytes)), 10);
+  EXPECT_STREQ(bytes, "through it");
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "pipe"}));
+}
+
+TEST_F(Files, WriteReplacesNoDevice) {
+  const fs::path null = folder_ / "null";
+  if (mknod(null.c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) GTEST_SKIP() << "needs root";
+  const int opened = open(null.c_str(), O_WRONLY | O_CLOEXEC);
+  if (opened < 0) GTEST_SKIP() << "devices cannot be opened here";
+  close(opened);
+  fs::create_symlink("null", folder_ / "link");
+  files::write(null, "nothing");
+  files::write(folder_ / "link", "nothing");
+  EXPECT_TRUE(fs::is_character_file(null));
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "null"}));
+  EXPECT_EQ(message(folder_, [&] { files::GrowingFile growing(null); }),
+            "null: is not a regular file; name another");
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "null"}));
+}
+
+TEST_F(Files, AGrowingFileFollowsLinks) {
+  put("victim", "untouched");
+  fs::create_directory(folder_ / "far");
+  fs::create_symlink("far/file", folder_ / "link");
+  {
+    files::GrowingFile file(folder_ / "link");
+    EXPECT_EQ(file.part(), folder_ / "far/file.part");
+    EXPECT_EQ(message(folder_, [&] { files::GrowingFile other(folder_ / "link"); }),
+              "far/file.part: another process is writing it; wait for that one");
+    file.append("content");
+    file.complete();
+  }
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(files::read(folder_ / "far/file"), "content");
+  fs::create_symlink("victim", folder_ / "y.part");
+  EXPECT_EQ(message(folder_, [&] { files::GrowingFile other(folder_ / "y"); }),
+            "y.part: cannot open: Too many levels of symbolic links");
 }
 
 TEST_F(Files, WriteWithoutAFolderGoesToTheWorkingFolder) {
@@ -101,7 +280,7 @@ TEST_F(Files, AFailedWriteLeavesNothing) {
             "x: cannot replace: Is a directory");
   EXPECT_EQ(names(), std::set<std::string>{"x"});
   EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "absent" / "x", "new"); }),
-            "absent/x.tmp: cannot open: No such file or directory");
+            "absent/x: cannot write: No such file or directory");
 }
 
 TEST_F(Files, AFailedReadNamesTheReason) {
@@ -128,6 +307,10 @@ TEST_F(Files, AFullDiskIsNamed) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   EXPECT_EQ(message(folder_, [] { files::append_line("/dev/full", "x"); }),
             "/dev/full: cannot write: No space left on device");
+  fs::create_symlink("/dev/full", folder_ / "x");
+  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "x", "x"); }),
+            "x: cannot write: No space left on device");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "x"));
 }
 
 TEST_F(Files, ReadGzipBoundsPlainFilesToo) {

@@ -1,4 +1,5 @@
 // First and second gradients against finite differences, and second gradients of every kernel.
+#include "op/error_budget.h"
 #include "tests/cases.h"
 
 namespace hdetach::test {
@@ -87,13 +88,12 @@ TEST_P(Differences, MatchTheSecondGradientInFloat64) {
 
 class SecondGradient : public testing::TestWithParam<std::string> {
  protected:
-  // Twice plain float32's error against float64, as for the first gradient.
   void expect_in_budget(const Tensors& got, const Tensors& plain, const Tensors& truth) {
-    for (int i = 0; i < kArgs; ++i) {
-      const double allowed = std::max(2 * relative_error(plain[i], truth[i]), std::ldexp(1.0, -23));
-      EXPECT_TRUE(relative_error(got[i], truth[i]) <= allowed)
-          << kArgNames[i] << " is off by " << relative_error(got[i], truth[i])
-          << ", plain float32 by " << relative_error(plain[i], truth[i]);
+    for (size_t i = 0; i < got.size(); ++i) {
+      ErrorBudget budget;
+      budget.add(got[i], plain[i], truth[i]);
+      EXPECT_TRUE(budget.met()) << "argument " << i << " is off by " << budget.error()
+                                << ", plain float32 by " << budget.plain_error();
     }
   }
 
@@ -153,11 +153,7 @@ TEST_P(SecondGradient, OfArgumentsThatDependOnEachOther) {
   const Problem p = problem_for(GetParam(), c);
   const Tensors got = second_gradient(p, lstm), plain = second_gradient(p, lstm_reference);
   const Tensors truth = second_gradient(p.to(at::kDouble), lstm_reference);
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double allowed = std::max(2 * relative_error(plain[i], truth[i]), std::ldexp(1.0, -23));
-    EXPECT_TRUE(relative_error(got[i], truth[i]) <= allowed)
-        << "argument " << i << " is off by " << relative_error(got[i], truth[i]);
-  }
+  expect_in_budget(got, plain, truth);
 }
 
 class Range : public testing::TestWithParam<std::string> {};

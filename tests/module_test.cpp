@@ -5,6 +5,8 @@
 
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "hdetach/modules.h"
 #include "module_run.h"
@@ -161,6 +163,62 @@ TEST(Module, UnbatchedInputIsABatchOfOne) {
     expect_same(run(pair.ours, input, hx), want, "unbatched");
     EXPECT_EQ(std::get<1>(std::get<1>(pair.ours->forward(input))).dim(), 2);
   }
+}
+
+// Code written for torch::nn::LSTM, as it is found: every public member of it.
+template <typename Lstm>
+void use_as_nn_lstm() {
+  torch::manual_seed(3);
+  Lstm lstm(torch::nn::LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true));
+  lstm->flatten_parameters();
+  EXPECT_EQ(lstm->options_base.mode().index(), 0u);  // of its kinds kLSTM is the first
+  EXPECT_EQ(lstm->options_base.input_size(), kInput);
+  EXPECT_EQ(lstm->options_base.hidden_size(), kHidden);
+  EXPECT_EQ(lstm->options_base.num_layers(), 2);
+  EXPECT_TRUE(lstm->options_base.bias());
+  EXPECT_FALSE(lstm->options_base.batch_first());
+  EXPECT_EQ(lstm->options_base.dropout(), 0.0);
+  EXPECT_TRUE(lstm->options_base.bidirectional());
+  EXPECT_EQ(lstm->options_base.proj_size(), 0);
+  EXPECT_EQ(lstm->options.hidden_size(), lstm->options_base.hidden_size());
+
+  const std::vector<Tensor> weights = lstm->all_weights(), parameters = lstm->parameters();
+  ASSERT_EQ(weights.size(), 16u);
+  for (size_t i = 0; i < weights.size(); ++i) EXPECT_TRUE(weights[i].is_same(parameters[i])) << i;
+  const Tensor before = weights[0].detach().clone();
+  lstm->reset_parameters();
+  EXPECT_FALSE(weights[0].equal(before));
+
+  const Tensor input = wave({kSteps, kBatch, kInput}, 0.9, at::kFloat);
+  const auto [output, state] = lstm(input);
+  const auto [h, c] = state;
+  EXPECT_EQ(output.sizes(), at::IntArrayRef({kSteps, kBatch, 2 * kHidden}));
+  EXPECT_TRUE(std::get<0>(lstm->forward(input, std::make_tuple(h, c))).defined());
+  const auto packed = pack_padded_sequence(input, at::tensor({6, 3, 1}));
+  EXPECT_EQ(std::get<0>(lstm->forward_with_packed_input(packed)).data().size(0), 10);
+
+  const auto copy = std::dynamic_pointer_cast<typename Lstm::Impl>(lstm->clone());
+  EXPECT_EQ(copy->options_base.num_layers(), 2);
+  lstm->to(at::kDouble);
+  EXPECT_EQ(lstm->all_weights()[0].dtype(), at::kDouble);
+  std::ostringstream text;
+  text << lstm;
+  EXPECT_NE(text.str().find("LSTM(input_size="), std::string::npos);
+}
+
+TEST(Module, CodeWrittenForNnLstmCompilesAndRuns) {
+  use_as_nn_lstm<torch::nn::LSTM>();
+  use_as_nn_lstm<LSTM>();
+}
+
+TEST(Module, OptionsBaseFollowsTheOptions) {
+  LSTM lstm(LSTMOptions(kInput, kHidden));
+  lstm->options.batch_first(true);
+  lstm->forward(wave({kBatch, kSteps, kInput}, 0.9, at::kFloat));
+  EXPECT_TRUE(lstm->options_base.batch_first());
+  lstm->options.num_layers(2);
+  lstm = LSTM(lstm->options);
+  EXPECT_EQ(lstm->options_base.num_layers(), 2);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(RunFolderTest, HoldsEverythingThatIsPromised) {
     EXPECT_TRUE(fs::exists(root_ / "a" / name)) << name;
   }
   for (const auto& file : fs::directory_iterator(root_ / "a")) {
-    EXPECT_NE(file.path().extension(), ".tmp") << file.path();
+    EXPECT_NE(file.path().extension(), ".hdetach-tmp") << file.path();
   }
   EXPECT_EQ(files::read(root_ / "a/config.toml"), train::to_toml(config_));
 
@@ -104,8 +104,9 @@ TEST_F(RunFolderTest, FilesAheadOfTheStateAreMadeAgain) {
   files::append_line(root_ / "a/metrics.jsonl", R"({"epoch":3,"update":15,"train_lo)");
   files::write(root_ / "a/best.safetensors", "half");
   files::write(root_ / "a/last.safetensors", "");
-  files::write(root_ / "a/state.safetensors.tmp", "left over");
+  files::write(root_ / "a/state.safetensors.hdetach-tmp", "left over");
   EXPECT_TRUE(run("a", true).has_value());
+  EXPECT_FALSE(fs::exists(root_ / "a/state.safetensors.hdetach-tmp"));
   EXPECT_EQ(metrics_without_times(root_ / "a"), metrics_without_times(root_ / "whole"));
   EXPECT_EQ(files::read(root_ / "a/last.safetensors"),
             files::read(root_ / "whole/last.safetensors"));

@@ -1,5 +1,6 @@
 // hdetach score: what it prints, and what it says of files it cannot use.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <filesystem>
 #include <fstream>
@@ -162,6 +163,22 @@ TEST_F(ScoreCli, UsageErrorsNameTheFlag) {
        {"score --references r --candidates c --no-meteor --meteor-data d", "--meteor-data",
         "--no-meteor"},
        {"score --references r --candidates c --metoer-data d", "--metoer-data", "d"}});
+}
+
+TEST(Threads, MoreThanTheCoresAreCappedAndSaid) {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0 || CPU_COUNT(&mask) >= 1024) {
+    GTEST_SKIP() << "this process may use 1024 cores or more";
+  }
+  for (const char* command :
+       {"score --references none --candidates none", "train copy --config none", "eval none",
+        "caption none", "sweep none", "features --captions none --images none --weights none"}) {
+    const auto result = run(command + std::string(" --threads 1024"));
+    EXPECT_NE(result.exit_code, 0) << command;
+    EXPECT_TRUE(contains(result.err, "--threads 1024 is more than the ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "that this process may use; going on with --threads"))
+        << result.err;
+  }
 }
 
 }  // namespace

@@ -118,6 +118,52 @@ TEST_P(Sequence, SaturatedGatesStayExact) {
   }
 }
 
+// One input that float32 just holds: a gate that is not exactly 0 or 1 would multiply it.
+TEST_P(Sequence, OneHugeInputSaturatesExactly) {
+  for (const double size : {1e38, -1e38, 3e38}) {
+    Problem p = problem({"huge", 8, 4, 3, 20});
+    p.args[0][2][1][0] = size;
+    const Outcome got = run(p), want = run(p.to(at::kDouble), lstm_reference);
+    // Of the other numbers' sums nothing is lost: 1e-5 of the largest, and there are ten roundings.
+    for (const auto& [a, b] :
+         {std::tie(got.grads[3], want.grads[3]), std::tie(got.grads[4], want.grads[4])}) {
+      const double most = b.abs().max().item<double>();
+      ASSERT_LT(most, 100.0);
+      EXPECT_LT((a.to(at::kDouble) - b).abs().max().item<double>(), 1e-5 * most) << size;
+    }
+  }
+}
+
+// Where both paths are detached, what comes from later steps ends, whatever it is.
+TEST_P(Sequence, NothingCrossesADetachedStep) {
+  const int64_t step = 3;
+  for (const bool by_rows : {false, true}) {
+    const Case c{"crossing", 7, 5, 3, 20};
+    Problem p = problem(c);
+    const Tensor ones =
+        at::full(by_rows ? at::IntArrayRef({7, 5}) : at::IntArrayRef({7}), 1.0, p.dh.options());
+    p.h_scale = ones.clone();
+    p.c_scale = ones.clone();
+    p.h_scale[step].zero_();
+    p.c_scale[step].zero_();
+    const auto earlier = [&](const Outcome& outcome) {
+      return Tensors{outcome.grads[0].narrow(0, 0, step), outcome.grads[1], outcome.grads[2]};
+    };
+    const Tensors clean = earlier(run(p));
+    for (const double value : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+      Problem bad = p;
+      bad.dh = p.dh.clone();
+      bad.dc = p.dc.clone();
+      bad.dc[step][1].fill_(value);
+      bad.dh[step + 2][2].fill_(value);
+      const Tensors got = earlier(run(bad));
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(got[i].equal(clean[i])) << value << " went into " << kArgNames[i];
+      }
+    }
+  }
+}
+
 TEST_P(Sequence, InfinityDoesWhatTheReferenceDoes) {
   Problem p = problem({"infinity", 4, 3, 2, 20});
   p.args[0][1][1][0] = INFINITY;

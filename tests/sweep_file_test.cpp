@@ -10,6 +10,7 @@
 
 #include "formats/files.h"
 #include "tests/mutate.h"
+#include "tests/program.h"
 #include "train/sweep_file.h"
 
 namespace {
@@ -329,6 +330,19 @@ TEST(Experiments, TransferHasTableOne) {
   for (const SweepSetting& setting : transfer.settings) {
     EXPECT_EQ(setting.paper_eval, table.at(setting.name)) << setting.name;
   }
+}
+
+// Work that grows with the square of the runs would take longer than ctest waits.
+TEST(SweepFile, ADryRunOfVeryManyRunsEnds) {
+  const hdetach::program::TemporaryFolder folder;
+  std::string text = "task = \"copy\"\nseeds = [1";
+  for (int seed = 2; seed <= 150000; ++seed) text += ", " + std::to_string(seed);
+  hdetach::files::write(folder / "many.toml", text + "]\n[[setting]]\nname = \"plain\"\n");
+  const hdetach::program::Result result =
+      hdetach::program::run("sweep --dry-run --only seed-150000 --out " +
+                            (folder / "out").string() + " " + (folder / "many.toml").string());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(hdetach::program::contains(result.out, "1 runs, 1 to do")) << result.out;
 }
 
 }  // namespace

@@ -321,4 +321,66 @@ TEST_F(LongSweep, RunsSaveAndEndWhenTheSweepIsKilled) {
   }
 }
 
+TEST_F(LongSweep, ASecondSweepOnTheFolderIsRefused) {
+  const std::string path = (folder_ / "tiny.toml").string();
+  const Result second = run(arguments(path));
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_TRUE(contains(second.err, "another sweep works on " + (folder_ / "out/tiny").string() +
+                                       "; wait for it or end it, or name another place by --out"))
+      << second.err;
+  EXPECT_EQ(run(arguments(path) + " --dry-run").exit_code, 0);
+  EXPECT_EQ(sessions("plain/seed-1"), 1);
+  EXPECT_EQ(end_by(SIGKILL), 137);
+  const int lock = open((folder_ / "out/tiny/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);  // free at once, whatever the children still do
+  close(lock);
+  EXPECT_TRUE(wait_for([&] { return unlocked("plain/seed-1") && unlocked("detach-0.5/seed-1"); }));
+}
+
+TEST_F(LongSweep, ARunWhoseProcessIsKilledIsStartedOnceMore) {
+  const std::string children =
+      "/proc/" + std::to_string(sweep_) + "/task/" + std::to_string(sweep_) + "/children";
+  const auto child_of = [&](const std::string& name) {
+    std::istringstream all(content(children));
+    for (pid_t child; all >> child;) {
+      if (contains(content("/proc/" + std::to_string(child) + "/cmdline"), name + ".toml")) {
+        return child;
+      }
+    }
+    return pid_t{0};
+  };
+  for (const int started : {1, 2}) {
+    ASSERT_TRUE(wait_for([&] { return sessions("plain/seed-1") == started; })) << log();
+    const pid_t child = child_of("plain/seed-1");
+    if (child == 0) GTEST_SKIP() << "this system does not list the children of a process";
+    kill(child, SIGKILL);
+    // The next run in its place, or the same one again.
+    ASSERT_TRUE(wait_for([&] { return child_of("plain/seed-1") != child; })) << log();
+  }
+  EXPECT_TRUE(wait_for([&] {
+    return contains(log(), "failed: training was ended by signal 9 (Killed), for the second time");
+  })) << log();
+  EXPECT_EQ(sessions("plain/seed-1"), 2);
+  EXPECT_EQ(end_by(SIGINT), 130) << log();
+}
+
+// As the runs of a sweep that was killed, which save.
+TEST_F(Sweep, RunsThatAreStillInUseAreWaitedFor) {
+  fs::create_directories(run_folder("plain/seed-1"));
+  const int lock =
+      open((run_folder("plain/seed-1") / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  const fs::path err = folder_ / "err";
+  std::thread release([&] {
+    wait_for([&] { return contains(content(err), "is in use by another process"); });
+    close(lock);
+  });
+  const std::string command =
+      arguments(file("", "epochs = 1")) + " --only plain/seed-1 --quiet 2>" + err.string();
+  const Result result = run(command + " #");
+  release.join();
+  EXPECT_EQ(result.exit_code, 0) << result.out << content(err);
+  EXPECT_TRUE(contains(content(err), "waiting up to")) << content(err);
+}
+
 }  // namespace

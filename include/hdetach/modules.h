@@ -61,6 +61,10 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
   void reset_parameters();
   void pretty_print(std::ostream& stream) const override;
 
+  // As nn::LSTM has them, so that code written for it compiles.
+  void flatten_parameters() {}  // the kernels read each weight where it is
+  std::vector<torch::Tensor> all_weights() const { return parameters_.values(); }
+
   // input: [T,B,I], [B,T,I] when batch_first, or unbatched [T,I] with 2-D states.
   // In training mode the scales are drawn by the policy.
   std::tuple<torch::Tensor, LSTMState> forward(const torch::Tensor& input,
@@ -91,6 +95,8 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
 
   // Change only the policy, dropout and batch_first of a module that exists.
   LSTMOptions options;
+  // To be read, as nn::LSTM has it: reset() and every forward pass copy the options to it.
+  torch::nn::detail::RNNOptionsBase options_base;
 
  private:
   int64_t num_directions() const { return options.bidirectional() ? 2 : 1; }

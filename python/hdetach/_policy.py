@@ -38,9 +38,36 @@ def draw_keep(shape: List[int], detach: float, device: torch.device) -> Tensor:
     return torch.empty(shape, dtype=torch.float32, device=device).bernoulli_(1.0 - detach)
 
 
+def _check_draw(generator: torch.Generator, device: torch.device) -> None:
+    """Raises where a draw from `generator` would be silently another one than it should be."""
+    on_host = generator.device.type == "cpu" and device.type == "cuda"
+    if on_host and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(
+            "hdetach: generator is on the CPU, and a CUDA graph is being captured: the draw would "
+            "be frozen into the graph, and every replay would block the same steps. Set "
+            "generator=None (the GPU's default generator draws anew at every replay), or pass "
+            "scales= in a tensor on the GPU that you fill before each replay")
+    if _in_backward_pass():
+        raise RuntimeError(
+            "hdetach: forward runs inside a backward pass (activation checkpointing recomputes "
+            "it), and would draw again from generator: the gradient would be that of another "
+            "draw. Set generator=None (checkpoint restores torch's default generator), or draw "
+            "outside of the checkpoint and pass scales=module.draw_scales(...)")
+
+
+def _in_backward_pass() -> bool:
+    try:
+        # Of all torch releases the same: a callback is refused outside of a backward pass.
+        torch.autograd.Variable._execution_engine.queue_callback(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
 def draw_keep_from(generator: torch.Generator, shape: List[int], detach: float,
                    device: torch.device) -> Tensor:
     """As `draw_keep`, from a generator that may live on another device than the input."""
+    _check_draw(generator, device)
     keep = torch.empty(shape, dtype=torch.float32, device=generator.device)
     keep.bernoulli_(1.0 - detach, generator=generator)
     if keep.device.type == "cpu" and device.type == "cuda":

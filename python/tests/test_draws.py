@@ -2,7 +2,10 @@
 import copy
 import pickle
 
+from unittest import mock
+
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import hdetach
 from peers import DEVICE, TestCase, gradients, leaf
@@ -131,6 +134,58 @@ class Draws(TestCase):
         module = hdetach.LSTM(4, 8, detach=0.5, device=DEVICE, generator=generator())
         first, second = (self.drawn(replica(module)) for _ in range(2))
         self.assertFalse(torch.equal(first, second))
+
+    def checkpointed(self, module, reentrant, **named):
+        """The gradients of the input and the weights with and without a checkpoint, same seed."""
+        x = leaf(30, 2, 4)
+        leaves = [x, *module.parameters()]
+        found = []
+        for run in (lambda x: module(x, **named)[0],
+                    lambda x: checkpoint(lambda y: module(y, **named)[0], x,
+                                         use_reentrant=reentrant)):
+            torch.manual_seed(3)
+            for parameter in leaves:
+                parameter.grad = None
+            run(x).square().sum().backward()
+            found.append([parameter.grad for parameter in leaves])
+        return found
+
+    def test_checkpoint_repeats_the_default_draw(self):
+        for reentrant in (True, False):
+            module = hdetach.LSTM(4, 8, detach=0.5, device=DEVICE)
+            plain, recomputed = self.checkpointed(module, reentrant)
+            self.assertSame(plain, recomputed)
+
+    def test_checkpoint_refuses_a_second_draw(self):
+        for reentrant in (True, False):
+            for module in (hdetach.LSTM(4, 8, detach=0.5, device=DEVICE, generator=generator()),
+                           hdetach.LSTMCell(4, 8, detach=0.5, device=DEVICE,
+                                            generator=generator())):
+                x = leaf(30, 4)
+                out = checkpoint(lambda y: module(y)[0], x, use_reentrant=reentrant)
+                state = module.generator.get_state()
+                with self.assertRaisesRegex(RuntimeError, "(?s)checkpoint.*generator=None"):
+                    out.sum().backward()
+                self.assertSame(state, module.generator.get_state())
+                module(x)[0].sum().backward()  # and nothing is left behind
+
+    def test_checkpoint_with_scales_drawn_outside(self):
+        module = hdetach.LSTM(4, 8, detach=0.5, device=DEVICE, generator=generator())
+        for reentrant in (True, False):
+            plain, recomputed = self.checkpointed(module, reentrant,
+                                                  scales=module.draw_scales(30, 2))
+            self.assertSame(plain, recomputed)
+
+    def test_a_cpu_generator_is_refused_in_a_captured_graph(self):
+        """Without a GPU: what torch says of a capture is put in its mouth."""
+        from hdetach._policy import draw_keep_from
+        drawn = generator()
+        state = drawn.get_state()
+        with mock.patch("torch.cuda.is_current_stream_capturing", return_value=True):
+            with self.assertRaisesRegex(RuntimeError, "(?s)every replay.*generator=None"):
+                draw_keep_from(drawn, [3], 0.5, torch.device("cuda"))
+            draw_keep_from(drawn, [3], 0.5, torch.device("cpu"))
+        self.assertFalse(torch.equal(state, drawn.get_state()))
 
     def test_cell_draws(self):
         cell = hdetach.LSTMCell(4, 8, detach=0.5, device=DEVICE)

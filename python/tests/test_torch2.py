@@ -194,6 +194,17 @@ class Cuda(TestCase):
         self.assertTrue(found[0].abs().sum() > 0)
         self.assertFalse(torch.equal(found[0], found[1]))
 
+    def test_graph_capture_refuses_a_draw_on_the_host(self):
+        """It would be frozen into the graph."""
+        module = hdetach.LSTM(5, 8, detach=0.5, device=DEVICE, generator=torch.Generator())
+        x = torch.randn(60, 3, 5, device=DEVICE)
+        for given in (None, ([torch.ones(60)], [])):
+            with self.assertRaisesRegex(RuntimeError, "(?s)every replay"):
+                with torch.cuda.graph(torch.cuda.CUDAGraph()):
+                    module(x, scales=given)
+            torch.cuda.synchronize()
+        module(x)[0].sum().backward()
+
     def test_moves_between_devices(self):
         module = hdetach.LSTM(5, 8)
         x = torch.randn(6, 3, 5)

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cli/live_line.h"
+#include "cli/number_range.h"
 #include "cli/subcommands.h"
 #include "hdetach/backend.h"
 #include "kernels/cuda/device.h"
@@ -150,7 +151,7 @@ void register_bench(CLI::App& program) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--detach", options->detach, "Probabilities that a step is detached")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0.0, 1.0))
       ->default_str("0,0.25,0.5,1")
       ->type_name("P[,P]");
   CLI::Option* kernel =
@@ -160,9 +161,8 @@ void register_bench(CLI::App& program) {
           ->delimiter(',')
           ->check(CLI::IsMember(kernel_names))
           ->type_name("NAME[,NAME]");
-  command->add_option("--threads", options->threads, "Threads of the CPU, for the peers too")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+  add_threads(*command, options->threads, "Threads of the CPU, for the peers too")
+      ->default_str(std::to_string(options->threads));
   command->add_option("--repeats", options->repeats, "Repeats a median is taken of")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
@@ -186,7 +186,8 @@ void register_bench(CLI::App& program) {
   command->footer(
       "The answer is checked first: outputs and every gradient may be off from a float64 "
       "reference\n"
-      "by at most twice what the float32 reference is; otherwise nothing is timed (exit 1).\n"
+      "by at most twice what the float32 reference is, or by one unit in the last place of\n"
+      "float32 (four of the largest value); otherwise nothing is timed (exit 1).\n"
       "A training step is forward + backward with gradients for weights and biases, not for x.\n"
       "libtorch (torch::nn::LSTM) and onednn (its LSTM primitives) cannot detach: one figure\n"
       "serves every row. reference is the paper's loop with detach(), the median of at most two\n"

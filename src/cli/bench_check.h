@@ -9,8 +9,8 @@
 namespace hdetach::cli {
 
 // Compares the kernel's outputs and every gradient with the float64 reference on a shortened
-// sequence of the case, all on `device`. The error of each (relative Frobenius norm) may be at most
-// twice that of the float32 reference. Throws std::runtime_error naming the tensor and both errors.
+// sequence of the case, all on `device`, by the rule of op/error_budget.h. Throws
+// std::runtime_error naming the tensor, its error and what is allowed.
 void check_kernel(const BenchCase& shape, const std::string& kernel, double detach,
                   at::Device device);
 

@@ -21,6 +21,7 @@
 #include "cli/bench_report.h"
 #include "cli/bench_steps.h"
 #include "cli/bench_trainer.h"
+#include "cli/output.h"
 #include "hdetach/backend.h"
 #include "report/median.h"
 
@@ -177,25 +178,25 @@ void run_cpu_bench(const BenchOptions& options, const std::vector<BenchCase>& ca
     const std::vector<BenchRow> rows = time_case(shape, kernels, options);
     show_progress("");
     if (std::exchange(head, false)) {
-      fmt::print("{}{}", threads_head(options.threads), table_head());
+      print("{}{}", threads_head(options.threads), table_head());
     }
     for (const BenchRow& row : rows) {
-      fmt::print("{}", options.json ? json_line(row) + "\n" : table_line(row));
+      print("{}", options.json ? json_line(row) + "\n" : table_line(row));
     }
-    std::fflush(stdout);
+    flush_output();
   }
 }
 
 void run_cpu_trainer_bench(const BenchOptions& options, const std::vector<BenchCase>& cases) {
   set_threads({options.threads, options.threads});
-  if (!options.json) fmt::print("{}{}", threads_head(options.threads), trainer_table_head());
+  if (!options.json) print("{}{}", threads_head(options.threads), trainer_table_head());
   for (const BenchCase& shape : cases) {
     for (const double detach : options.detach) {
       show_progress(fmt::format("{} at detach {}", shape.name, detach));
       const TrainerRow row = time_trainer(shape, detach, options.threads, options.repeats);
       show_progress("");
-      fmt::print("{}", options.json ? trainer_json(row) + "\n" : trainer_table_line(row));
-      std::fflush(stdout);
+      print("{}", options.json ? trainer_json(row) + "\n" : trainer_table_line(row));
+      flush_output();
     }
   }
 }

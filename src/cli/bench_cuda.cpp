@@ -19,6 +19,7 @@
 #include "cli/bench_check.h"
 #include "cli/bench_report.h"
 #include "cli/bench_steps.h"
+#include "cli/output.h"
 #include "hdetach/backend.h"
 #include "kernels/cuda/device.h"
 #include "kernels/kernel.h"
@@ -158,7 +159,7 @@ std::vector<std::string> kernels_for(const BenchCase& c, const BenchOptions& opt
     if (reason == nullptr) {
       suited.push_back(name);
     } else {
-      fmt::print(stderr, "{} does not take {}: {}\n", name, c.name, reason);
+      print(stderr, "{} does not take {}: {}\n", name, c.name, reason);
     }
   }
   return suited;
@@ -185,12 +186,12 @@ void run_cuda_bench(const BenchOptions& options, const std::vector<BenchCase>& c
     const std::vector<CudaRow> rows = time_cuda_case(cases[i], kernels[i], options);
     show_progress("");
     if (std::exchange(head, false)) {
-      fmt::print("{}, milliseconds, medians\n{}", rows[0].gpu, cuda_table_head());
+      print("{}, milliseconds, medians\n{}", rows[0].gpu, cuda_table_head());
     }
     for (const CudaRow& row : rows) {
-      fmt::print("{}", options.json ? json_line(row) + "\n" : table_line(row));
+      print("{}", options.json ? json_line(row) + "\n" : table_line(row));
     }
-    std::fflush(stdout);
+    flush_output();
   }
 }
 

@@ -163,9 +163,9 @@ StepTime TrainStep::run() {
   return {Milliseconds(middle - start).count(), Milliseconds(end - middle).count()};
 }
 
-Problem random_problem(const BenchCase& shape, at::Device device) {
+Problem random_problem(const BenchCase& shape, at::Device device, uint64_t draw) {
   const int64_t T = shape.steps, B = shape.batch, I = shape.input, H = shape.hidden;
-  auto generator = at::detail::createCPUGenerator(kSeed);
+  auto generator = at::detail::createCPUGenerator(kSeed + draw);
   // Drawn on the CPU, so that every device computes with the same numbers.
   const auto normal = [&](at::IntArrayRef sizes) { return at::randn(sizes, generator).to(device); };
   const auto parameter = [&](at::IntArrayRef sizes) {

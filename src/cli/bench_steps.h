@@ -21,7 +21,7 @@ struct Problem {
   at::Tensor b_ih, b_hh;  // [4H]
   at::Tensor dh, dc;      // [T,B,H] gradients that arrive from above
 };
-Problem random_problem(const BenchCase& shape, at::Device device);
+Problem random_problem(const BenchCase& shape, at::Device device, uint64_t draw = 0);
 
 // One fixed draw of [T] scales; absent at detach 0.
 OptionalTensor detach_scales(double detach, int64_t steps, at::Device device);

@@ -12,6 +12,7 @@
 #include "cli/bench.h"
 #include "cli/bench_report.h"
 #include "cli/bench_trainer.h"
+#include "cli/output.h"
 #include "cli/version.h"
 #include "kernels/cuda/device.h"
 #include "report/median.h"
@@ -138,7 +139,7 @@ std::string trainer_table_line(const CudaTrainerRow& row) {
 
 void run_cuda_trainer_bench(const BenchOptions& options, const std::vector<BenchCase>& cases) {
   if (!options.json) {
-    fmt::print("{}, medians\n{}", cuda_device_name(), cuda_trainer_table_head());
+    print("{}, medians\n{}", cuda_device_name(), cuda_trainer_table_head());
   }
   for (const BenchCase& shape : cases) {
     for (const double detach : options.detach) {
@@ -146,8 +147,8 @@ void run_cuda_trainer_bench(const BenchOptions& options, const std::vector<Bench
       const CudaTrainerRow row =
           time_cuda_trainer(shape, detach, options.replicas, options.repeats);
       show_progress("");
-      fmt::print("{}", options.json ? trainer_json(row) + "\n" : trainer_table_line(row));
-      std::fflush(stdout);
+      print("{}", options.json ? trainer_json(row) + "\n" : trainer_table_line(row));
+      flush_output();
     }
   }
 }

@@ -14,6 +14,8 @@
 #include "cli/interrupt.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/number_range.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/trained_run.h"
 #include "formats/files.h"
@@ -64,8 +66,8 @@ class Printer {
 
   void add(const Subject& subject, const std::string& caption) {
     if (!json_) {
-      fmt::print("{}  {}\n", subject.name, caption);
-      std::fflush(stdout);
+      print("{}  {}\n", subject.name, caption);
+      flush_output();
     } else if (ids_) {
       list_.push_back({{"image_id", subject.id}, {"caption", caption}});
     } else {
@@ -75,7 +77,7 @@ class Printer {
   void end() const {
     // A file's name may have bytes that are not UTF-8.
     constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-    if (json_) fmt::print("{}\n", list_.dump(-1, ' ', false, kReplace));
+    if (json_) print("{}\n", list_.dump(-1, ' ', false, kReplace));
   }
 
  private:
@@ -214,7 +216,7 @@ void register_caption(CLI::App& program) {
       ->add_option("--length-power", options->length_power,
                    "Captions compare by log probability / (words + 1)^this: 0 the likeliest, 1 the "
                    "likeliest by word")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_in(0.0, 100.0))
       ->capture_default_str();
   CLI::Option* attention =
       command->add_option("--attention", options->attention,
@@ -225,9 +227,8 @@ void register_caption(CLI::App& program) {
       ->add_option("--device", options->device,
                    "cpu or cuda (default: where the run was trained, else cpu)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->add_flag(
       "--json", options->json,
       "Print one JSON list; of a split as COCO has it, for hdetach score --candidates");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/child.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
 
@@ -46,8 +47,8 @@ constexpr char kLicence[] =
     "MNIST is by Yann LeCun, Corinna Cortes and Christopher J.C. Burges, under the licence "
     "CC BY-SA 3.0\n(https://creativecommons.org/licenses/by-sa/3.0/).\n";
 
-// A folder that is there for as long as the object, beside the one that it serves, so that a
-// rename brings a file from one to the other as a whole.
+// A folder that is there for as long as the object, beside the one that it serves, where there is
+// most likely to be room.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const fs::path& beside) {
@@ -117,18 +118,15 @@ void fetch(const std::vector<const DataFile*>& missing, const fs::path& folder) 
     }
   }
   for (const DataFile* file : missing) {
-    const fs::path from = unpacked / file->name, to = folder / file->name;
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error) files::write(to, files::read(from));  // the folder may be a disk of its own
+    files::write(folder / file->name, files::read(unpacked / file->name));
   }
 }
 
 void print_help(const fs::path& folder) {
-  fmt::print(stderr, "Put these four files into {}, from any mirror of LeCun's; .gz is fine:\n",
-             folder.string());
+  print(stderr, "Put these four files into {}, from any mirror of LeCun's; .gz is fine:\n",
+        folder.string());
   for (const DataFile& file : kFiles) {
-    fmt::print(stderr, "  {:<23}  md5 {}, with .gz {}\n", file.name, file.md5, file.packed_md5);
+    print(stderr, "  {:<23}  md5 {}, with .gz {}\n", file.name, file.md5, file.packed_md5);
   }
 }
 
@@ -140,7 +138,7 @@ void run_mnist(const std::string& out) {
     if (!holds(folder, file)) missing.push_back(&file);
   }
   if (missing.empty()) {
-    fmt::print("{} has the four files already, with the right sums.\n{}", out, kLicence);
+    print("{} has the four files already, with the right sums.\n{}", out, kLicence);
     return;
   }
   try {
@@ -149,7 +147,7 @@ void run_mnist(const std::string& out) {
     print_help(out);
     throw std::runtime_error(fmt::format("MNIST could not be fetched: {}", error.what()));
   }
-  fmt::print("{} has the four files: 60000 training and 10000 test images.\n{}", out, kLicence);
+  print("{} has the four files: 60000 training and 10000 test images.\n{}", out, kLicence);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/trained_run.h"
 #include "report/summary.h"
@@ -90,7 +91,7 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
                                  {"model", "best.safetensors"},
                                  {"sequences", options.sequences}};
   if (!options.json) {
-    fmt::print(
+    print(
         "trained at delay {}, detach {}; {} fresh sequences a delay, last {} steps\n"
         "{:>6}  {:>8}  {:>8}   paper: {:>7} {:>11} {:>12}\n",
         config.delay, config.detach, options.sequences, config.symbols, "delay", "accuracy", "loss",
@@ -105,15 +106,15 @@ void eval_copy(const EvalOptions& options, const train::Config& config) {
           {{"delay", delay}, {"accuracy", score.measure}, {"loss", score.loss}});
       continue;
     }
-    fmt::print("{:>6}  {:>7.2f}%  {:>8.4f}", delay, 100 * score.measure, score.loss);
+    print("{:>6}  {:>7.2f}%  {:>8.4f}", delay, 100 * score.measure, score.loss);
     if (const auto paper = kTable1.find(delay); paper != kTable1.end()) {
       const auto& [plain, half, quarter] = paper->second;
-      fmt::print("          {:>7.2f} {:>11.2f} {:>12.2f}", plain, half, quarter);
+      print("          {:>7.2f} {:>11.2f} {:>12.2f}", plain, half, quarter);
     }
-    fmt::print("\n");
-    std::fflush(stdout);
+    print("\n");
+    flush_output();
   }
-  if (options.json) fmt::print("{}\n", json.dump());
+  if (options.json) print("{}\n", json.dump());
 }
 
 void eval_mnist(const EvalOptions& options, train::Config config) {
@@ -130,10 +131,10 @@ void eval_mnist(const EvalOptions& options, train::Config config) {
                                          {"sequences", task.test->size()},
                                          {"test_accuracy", score.measure},
                                          {"test_loss", score.loss}};
-    fmt::print("{}\n", json.dump());
+    print("{}\n", json.dump());
   } else {
-    fmt::print("test accuracy {:.2f}%, loss {:.4f}, {} images\n", 100 * score.measure, score.loss,
-               task.test->size());
+    print("test accuracy {:.2f}%, loss {:.4f}, {} images\n", 100 * score.measure, score.loss,
+          task.test->size());
   }
 }
 
@@ -170,9 +171,8 @@ void register_eval(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--data", options->data,
                       "Folder of the IDX files, mnist runs only (default: the run's)");
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command
       ->add_option("--device", options->device,
                    "cpu or cuda (default: where the run was trained, else cpu)")

@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/live_line.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
 #include "formats/jpeg.h"
@@ -80,17 +81,25 @@ std::array<ImageList, kSplitFiles.size()> list_images(const FeatureOptions& opti
   return lists;
 }
 
-// [images, side, side, 3]
-std::vector<float> read_pixels(const fs::path* files, int64_t images, int64_t side, int threads) {
+struct Batch {
+  std::vector<float> pixels;          // [images, side, side, 3]; zeros where there is a problem
+  std::vector<std::string> problems;  // of each image, empty where it was read
+};
+
+Batch read_batch(const fs::path* files, int64_t images, int64_t side, int threads) {
   const int64_t size = side * side * 3;
-  std::vector<float> pixels(images * size);
+  Batch batch{std::vector<float>(images * size), std::vector<std::string>(images)};
   tasks::side_by_side(images, threads, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      tasks::squash(jpeg::decode(files::read(files[i]), files[i].string()), side,
-                    pixels.data() + i * size);
+      try {
+        tasks::squash(jpeg::decode(files::read(files[i]), files[i].string()), side,
+                      batch.pixels.data() + i * size);
+      } catch (const jpeg::Error& error) {  // one in a hundred thousand is often broken
+        batch.problems[i] = error.what();
+      }
     }
   });
-  return pixels;
+  return batch;
 }
 
 // The features of one split and how far they are.
@@ -99,6 +108,22 @@ struct Job {
   const char* name;
   tasks::FeatureFile file;
 };
+
+void print_skipped(const Job& job, int64_t row, const std::string& problem) {
+  print(stderr, "skipped image {}: {}\n", job.list.ids[static_cast<size_t>(row)], problem);
+}
+
+// Those that an earlier process skipped, of a file that has `rows` rows.
+void print_skipped_before(const Job& job, int64_t rows, int64_t side) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!job.file.is_skipped(row)) continue;
+    const fs::path& file = job.list.files[static_cast<size_t>(row)];
+    const std::string problem = read_batch(&file, 1, side, 1).problems[0];
+    print_skipped(
+        job, row,
+        problem.empty() ? file.string() + ": could not be read before, and can be now" : problem);
+  }
+}
 
 class Maker {
  public:
@@ -120,9 +145,19 @@ class Maker {
     while (job.file.done() < job.file.images()) {
       if (*signal_ != 0) return false;
       const int64_t count = std::min(options_.batch, job.file.images() - job.file.done());
-      const std::vector<float> pixels =
-          read_pixels(job.list.files.data() + job.file.done(), count, side_, options_.threads);
-      job.file.append(network_.features(pixels, side_, options_.positions == 1));
+      const int64_t first = job.file.done();
+      const Batch batch = read_batch(job.list.files.data() + first, count, side_, options_.threads);
+      std::vector<float> rows = network_.features(batch.pixels, side_, options_.positions == 1);
+      const auto row = static_cast<int64_t>(rows.size()) / count;
+      for (int64_t i = 0; i < count; ++i) {
+        const std::string& problem = batch.problems[static_cast<size_t>(i)];
+        job.file.mark(first + i, !problem.empty());
+        if (problem.empty()) continue;
+        std::fill_n(rows.begin() + i * row, row, 0.0f);
+        line_.clear();
+        print_skipped(job, first + i, problem);
+      }
+      job.file.append(rows);
       made_ += count;
       show(job);
     }
@@ -182,21 +217,36 @@ void run_features(const FeatureOptions& options) {
   }
   const ResNet network(weights, options.device == "cuda");
   Maker maker(options, network, side, jobs);
+  int64_t skipped = 0, images = 0;
+  std::string files_with_skipped;
   for (Job& job : jobs) {
+    print_skipped_before(job, job.file.done(), side);
     const bool was_complete = job.file.is_complete();
     if (!was_complete && !maker.make(job)) {
       maker.clear();
-      fmt::print("saved in {}; the same command goes on from there\n", out.string());
+      print("saved in {}; the same command goes on from there\n", out.string());
       throw ExitCode{128 + maker.signal()};
     }
     maker.clear();
-    fmt::print("{}: {} images{}\n", (out / job.name).string(), job.file.images(),
-               was_complete ? ", complete already" : "");
-    std::fflush(stdout);
+    int64_t skipped_here = 0;
+    for (int64_t row = 0; row < job.file.images(); ++row) skipped_here += job.file.is_skipped(row);
+    print("{}: {} images{}{}\n", (out / job.name).string(), job.file.images() - skipped_here,
+          skipped_here > 0 ? fmt::format(", {} skipped", skipped_here) : "",
+          was_complete ? ", complete already" : "");
+    flush(stdout);
+    skipped += skipped_here;
+    images += job.file.images();
+    if (skipped_here > 0) files_with_skipped += " " + (out / job.name).string();
   }
   if (maker.made() > 0) {
-    fmt::print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
-               options.positions, ResNet::kChannels, maker.rate());
+    print("{}, {} x {} features an image, {:.1f} images a second\n", weights.name,
+          options.positions, ResNet::kChannels, maker.rate());
+  }
+  if (skipped > 0) {
+    throw std::runtime_error(
+        fmt::format("{} of {} images could not be read and have no features; training leaves them "
+                    "out. To have them, replace the images, remove{} and start again",
+                    skipped, images, files_with_skipped));
   }
 }
 
@@ -238,9 +288,8 @@ void register_features(CLI::App& program) {
   command->add_option("--device", options->device, "cpu or cuda; may change the last bits")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads; may change the last bits")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; may change the last bits")
+      ->default_str(std::to_string(options->threads));
   command->callback([options] { run_features(*options); });
 }
 

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/output.h"
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
@@ -89,7 +90,7 @@ void print_filled(const FillTarget& target, const StalePictures& pictures) {
     what = fmt::format("{} of {} changed, {} drawn", blocks,
                        counted(target.document.blocks.size(), "block"), counted(drawn, "picture"));
   }
-  fmt::print("{}: {}\n", target.path.string(), what);
+  print("{}: {}\n", target.path.string(), what);
 }
 
 // Throws where something is not as it should be.
@@ -100,8 +101,7 @@ void check_filled(const std::vector<FillTarget>& targets, const StalePictures& p
     const size_t before = wrong;
     for (const report::FilledBlock& block : target.document.blocks) {
       const auto say = [&](const std::string& what) {
-        fmt::print("{}:{}: {} is not what the results say\n", target.path.string(), block.line,
-                   what);
+        print("{}:{}: {} is not what the results say\n", target.path.string(), block.line, what);
         ++wrong;
       };
       if (block.changed) say(block.marker);
@@ -110,7 +110,7 @@ void check_filled(const std::vector<FillTarget>& targets, const StalePictures& p
     if (wrong > before) stale_files += " " + target.path.string();
   }
   if (wrong > 0) {
-    std::fflush(stdout);
+    flush(stdout);
     throw std::runtime_error(
         fmt::format("out of date in {}; run hdetach fill{}", counted(wrong, "place"), stale_files));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
 #include "hdetach/backend.h"
@@ -55,29 +56,28 @@ std::vector<HiddenSizes> cuda_kernels_by_size() {
 
 void print_text() {
   const std::string active = active_kernel();
-  fmt::print("hdetach   {}\n", version());
-  fmt::print("commit    {}\n", commit());
-  fmt::print("LibTorch  {}\n", TORCH_VERSION);
-  fmt::print("CPU       {}\n", cpu_model());
-  fmt::print("features ");
-  for (const auto& [name, present] : cpu_features())
-    fmt::print(" {}{}", present ? "" : "no-", name);
-  fmt::print("\nthreads   {}\n", usable_cores());
-  fmt::print("GPU       {}\n", gpu());
-  fmt::print("kernels   best first\n");
+  print("hdetach   {}\n", version());
+  print("commit    {}\n", commit());
+  print("LibTorch  {}\n", TORCH_VERSION);
+  print("CPU       {}\n", cpu_model());
+  print("features ");
+  for (const auto& [name, present] : cpu_features()) print(" {}{}", present ? "" : "no-", name);
+  print("\nthreads   {}\n", usable_cores());
+  print("GPU       {}\n", gpu());
+  print("kernels   best first\n");
   for (const KernelInfo& kernel : kernels()) {
     const char* state = kernel.name == active ? "active" : "available";
-    fmt::print("  {:<13}  {:<4}  {}\n", kernel.name, kernel.device,
-               kernel.available ? state : "unavailable: " + kernel.reason);
+    print("  {:<13}  {:<4}  {}\n", kernel.name, kernel.device,
+          kernel.available ? state : "unavailable: " + kernel.reason);
   }
   const std::vector<HiddenSizes> sizes = cuda_kernels_by_size();
   if (sizes.empty()) return;
-  fmt::print(
+  print(
       "on CUDA   float32 tensors by hidden size, at batch {} and {} inputs; float64 ones get "
       "the reference\n",
       kTypical.batch, kTypical.input);
   for (const HiddenSizes& size : sizes) {
-    fmt::print(
+    print(
         "  {:<13}  {}\n", size.kernel,
         size.to ? fmt::format("{} to {}", size.from, size.to) : fmt::format("from {}", size.from));
   }
@@ -104,7 +104,7 @@ void print_json() {
     if (size.to) entry["hidden_to"] = size.to;
     info["cuda_kernels_by_size"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", info.dump());
+  print("{}\n", info.dump());
 }
 
 }  // namespace

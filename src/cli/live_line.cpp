@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "cli/output.h"
+
 namespace hdetach::cli {
 namespace {
 
@@ -23,15 +25,15 @@ bool LiveLine::due() const {
 void LiveLine::show(const std::string& text) {
   if (!due()) return;
   shown_ = std::chrono::steady_clock::now();
-  fmt::print(stream_, terminal_ ? "\r\033[K{}" : "{}\n", text);
-  std::fflush(stream_);
+  print(stream_, terminal_ ? "\r\033[K{}" : "{}\n", text);
+  flush(stream_);
   painted_ = terminal_;
 }
 
 void LiveLine::clear() {
-  if (painted_) fmt::print(stream_, "\r\033[K");
+  if (painted_) print(stream_, "\r\033[K");
   painted_ = false;
-  std::fflush(stream_);
+  flush(stream_);
 }
 
 }  // namespace hdetach::cli

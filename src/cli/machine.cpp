@@ -2,13 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <omp.h>
 #include <sched.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
+
+#include "cli/output.h"
 
 namespace hdetach::cli {
 namespace {
@@ -53,6 +57,18 @@ int usable_cores() {
     cores = std::min(cores, static_cast<int>(std::ceil(quota / period)));
   }
   return std::max(cores, 1);
+}
+
+CLI::Option* add_threads(CLI::App& command, int& threads, const std::string& help) {
+  const auto take = [&threads](const int& wanted) {
+    threads = std::min(wanted, usable_cores());
+    if (threads == wanted) return;
+    print(stderr,
+          "hdetach: --threads {} is more than the {} {} that this process may use; "
+          "going on with --threads {}\n",
+          wanted, threads, threads == 1 ? "core" : "cores", threads);
+  };
+  return command.add_option_function<int>("--threads", take, help)->check(CLI::Range(1, 1024));
 }
 
 void set_threads(Threads threads) {

@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <string>
 
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
 
@@ -16,13 +18,20 @@ constexpr int kUsageError = 2;
 
 int fail(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "hdetach: error: {}\n", message);
+  hdetach::cli::print(stderr, "hdetach: error: {}\n", message);
   return kFailure;
 }
 
-}  // namespace
+// Help and version, or a usage error.
+int end_parsing(const CLI::App& program, const CLI::Error& error) {
+  std::ostringstream out, err;
+  const int code = program.exit(error, out, err);
+  hdetach::cli::put(stdout, out.str());
+  hdetach::cli::put(stderr, err.str());
+  return code == 0 ? 0 : kUsageError;
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App program("An LSTM whose gradient can be steered per time step.", "hdetach");
   program.set_version_flag(
       "--version", fmt::format("hdetach {} ({})", hdetach::cli::version(), hdetach::cli::commit()));
@@ -46,7 +55,7 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Error& error) {
-    return program.exit(error) == 0 ? 0 : kUsageError;
+    return end_parsing(program, error);
   } catch (const hdetach::cli::ExitCode& exit) {
     return exit.code;
   } catch (const c10::Error& error) {
@@ -55,8 +64,19 @@ int main(int argc, char** argv) {
     return fail(error.what());
   }
   if (program.get_subcommands().empty()) {
-    fmt::print(stderr, "{}", program.help());
+    hdetach::cli::put(stderr, program.help());
     return kUsageError;
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  hdetach::cli::open_standard_descriptors();
+  const int code = run(argc, argv);
+  const std::string lost = hdetach::cli::lost_output();
+  if (lost.empty()) return code;
+  fail(lost);
+  return code == 0 ? kFailure : code;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "formats/files.h"
@@ -42,7 +43,7 @@ void write_report(const ReportOptions& options) {
   print_notices(experiments.notices);
   const std::string data = report_data(experiments, command_line(options), false);
   if (options.json) {
-    std::fwrite(data.data(), 1, data.size(), stdout);
+    put(stdout, data);
     return;
   }
   const std::filesystem::path path =
@@ -52,7 +53,7 @@ void write_report(const ReportOptions& options) {
   } catch (const std::exception& problem) {
     throw std::runtime_error(fmt::format("{}; name another file by -o", problem.what()));
   }
-  fmt::print("page: {}\n", path.string());
+  print("page: {}\n", path.string());
 }
 
 // The data as it is now: made anew only where a file changed.
@@ -92,8 +93,8 @@ void serve_report(const ReportOptions& options) {
   LiveData data(options);
   report::HttpServer server(options.port);
   const auto* const signal = watch_signals();
-  fmt::print("page: http://127.0.0.1:{}/ as the runs go on; Ctrl-C ends\n", server.port());
-  std::fflush(stdout);
+  print("page: http://127.0.0.1:{}/ as the runs go on; Ctrl-C ends\n", server.port());
+  flush_output();
   server.serve(signal, [&](const std::string& path) -> report::HttpAnswer {
     if (path == "/") {
       return {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/version.h"
 #include "report/page.h"
 #include "report/page_data.h"
@@ -67,10 +68,10 @@ void need_runs(const report::Experiments& experiments,
 void print_notices(const report::Notices& notices) {
   const std::vector<std::string>& all = notices.all();
   for (size_t i = 0; i < std::min(all.size(), kNoticesPrinted); ++i) {
-    fmt::print(stderr, "hdetach: notice: {}\n", printable(all[i]));
+    print(stderr, "hdetach: notice: {}\n", printable(all[i]));
   }
   if (all.size() > kNoticesPrinted) {
-    fmt::print(stderr, "hdetach: {} more notices\n", all.size() - kNoticesPrinted);
+    print(stderr, "hdetach: {} more notices\n", all.size() - kNoticesPrinted);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "tasks/caption_metrics.h"
 #include "tasks/caption_metrics_meteor.h"
@@ -68,7 +69,7 @@ std::vector<Column> score(const std::vector<tasks::CaptionPair>& images,
     const auto resources = load_meteor(options.meteor_data);
     const tasks::MeteorOptions meteor;
     for (const std::string& reason : tasks::meteor_modules_off(*resources, meteor)) {
-      fmt::print(stderr, "hdetach: METEOR without {}\n", reason);
+      print(stderr, "hdetach: METEOR without {}\n", reason);
     }
     tasks::MeteorScore scores = tasks::meteor(images, *resources, meteor, options.threads);
     columns.push_back({"METEOR", scores.corpus, std::move(scores.per_image)});
@@ -92,25 +93,25 @@ void print_json(const std::vector<tasks::CaptionPair>& images, const std::vector
       json["per_image"].push_back(std::move(row));
     }
   }
-  fmt::print("{}\n", json.dump());
+  print("{}\n", json.dump());
 }
 
 void print_table(const std::vector<tasks::CaptionPair>& images, const std::vector<Column>& columns,
                  const ScoreOptions& options) {
   if (!options.per_image) {
-    fmt::print("{} images\n", images.size());
-    for (const Column& column : columns) fmt::print("{:<11}  {:.3f}\n", column.name, column.corpus);
+    print("{} images\n", images.size());
+    for (const Column& column : columns) print("{:<11}  {:.3f}\n", column.name, column.corpus);
     return;
   }
-  fmt::print("{:>20}", "image");
-  for (const Column& column : columns) fmt::print("  {:>11}", column.name);
+  print("{:>20}", "image");
+  for (const Column& column : columns) print("  {:>11}", column.name);
   for (size_t i = 0; i < images.size(); ++i) {
-    fmt::print("\n{:>20}", images[i].image_id);
-    for (const Column& column : columns) fmt::print("  {:>11.3f}", column.per_image[i]);
+    print("\n{:>20}", images[i].image_id);
+    for (const Column& column : columns) print("  {:>11.3f}", column.per_image[i]);
   }
-  fmt::print("\n{:>20}", fmt::format("all {}", images.size()));
-  for (const Column& column : columns) fmt::print("  {:>11.3f}", column.corpus);
-  fmt::print("\n");
+  print("\n{:>20}", fmt::format("all {}", images.size()));
+  for (const Column& column : columns) print("  {:>11.3f}", column.corpus);
+  print("\n");
 }
 
 void run_score(const ScoreOptions& options) {
@@ -140,9 +141,8 @@ void register_score(CLI::App& program) {
                           ->capture_default_str();
   command->add_flag("--no-meteor", options->no_meteor, "Leave METEOR out")->excludes(data);
   command->add_flag("--per-image", options->per_image, "Print the scores of every image too");
-  command->add_option("--threads", options->threads, "Threads; the scores do not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the scores do not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options] { run_score(*options); });
 }

@@ -7,18 +7,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/report_page.h"
 #include "cli/subcommands.h"
 #include "cli/sweep_jobs.h"
+#include "cli/sweep_lock.h"
 #include "cli/sweep_plan.h"
 #include "cli/sweep_view.h"
 #include "formats/files.h"
@@ -26,7 +34,9 @@
 #include "report/page.h"
 #include "report/summary.h"
 #include "report/terminal_plot.h"
+#include "train/folder_lock.h"
 #include "train/run.h"
+#include "train/run_folder.h"
 #include "train/sweep_file.h"
 
 namespace hdetach::cli {
@@ -57,7 +67,7 @@ void check_devices(const SweepPlan& plan) {
 }
 
 void print_json(const ordered_json& value) {
-  fmt::print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  print("{}\n", value.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 // Several children on one GPU take turns (but for NVIDIA's multi-process service): by default there
@@ -85,8 +95,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
     const std::string state = progress(job.record, job.run.config);
     const std::string flags = train::changed_flags(job.run.config);
     if (!json) {
-      fmt::print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width,
-                 flags);
+      print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width, flags);
     }
     out["runs"].push_back(
         {{"run", job.run.name},
@@ -101,17 +110,38 @@ void list_runs(const SweepJobs& jobs, bool json) {
   if (json) {
     print_json(out);
   } else {
-    fmt::print("{} runs, {} to do\n", jobs.all().size(), to_do);
+    print("{} runs, {} to do\n", jobs.all().size(), to_do);
   }
 }
 
 // Beside its runs, so that `hdetach report` knows the order of the settings and the paper's
 // numbers.
 void keep_sweep_file(const PlannedSweep& sweep) {
-  files::make_folder(sweep.folder);
   const std::filesystem::path copy = sweep.folder / (sweep.name() + ".toml");
   const std::string text = files::read(sweep.file);
   if (!std::filesystem::exists(copy) || files::read(copy) != text) files::write(copy, text);
+}
+
+// The runs of a sweep that was killed still save, and hold their locks so long. One that somebody
+// trains by hand may hold it for days: it fails in its turn, and the others are done.
+void wait_for_runs(const SweepPlan& plan, const volatile std::sig_atomic_t* signal) {
+  constexpr std::chrono::seconds kLongest(60);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  bool told = false;
+  for (const PlannedRun& run : plan.runs) {
+    const std::filesystem::path lock = run.folder / train::kRunLock;
+    if (!std::filesystem::is_regular_file(lock)) continue;
+    while (*signal == 0 && std::chrono::steady_clock::now() < end &&
+           !train::FolderLock(lock).is_held()) {
+      if (!std::exchange(told, true)) {
+        print(stderr,
+              "{} is in use by another process, perhaps of a sweep that was ended and "
+              "still saves; waiting up to {} s\n",
+              run.folder.string(), kLongest.count());
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
 }
 
 struct SweepPage {
@@ -139,13 +169,16 @@ SweepPage write_sweep_page(const PlannedSweep& sweep) {
   return {path, ""};
 }
 
-std::vector<std::string> failed_runs(const PlannedSweep& sweep, const SweepJobs& jobs) {
+// The names, within the sweep, of its runs that `is_one` says yes to.
+std::vector<std::string> names_of(const PlannedSweep& sweep, const SweepJobs& jobs,
+                                  const std::function<bool(const SweepJob&)>& is_one) {
+  std::unordered_set<std::string> folders;
+  for (const SweepJob& job : jobs.all()) {
+    if (is_one(job)) folders.insert(job.run.folder.string());
+  }
   std::vector<std::string> names;
   for (const train::SweepRun& run : train::runs(sweep.sweep)) {
-    const std::filesystem::path folder = sweep.folder / run.name;
-    for (const SweepJob& job : jobs.all()) {
-      if (job.run.folder == folder && job.stage == Stage::kFailed) names.push_back(run.name);
-    }
+    if (folders.count((sweep.folder / run.name).string()) > 0) names.push_back(run.name);
   }
   return names;
 }
@@ -155,7 +188,10 @@ ordered_json results_json(const PlannedSweep& sweep, const report::SweepRecord& 
   ordered_json out = {{"file", sweep.file.string()}};
   out.update(report::summary_json(record));
   out["page"] = page.path.empty() ? ordered_json(nullptr) : ordered_json(page.path);
-  out["failed"] = failed_runs(sweep, jobs);
+  out["failed"] =
+      names_of(sweep, jobs, [](const SweepJob& job) { return job.stage == Stage::kFailed; });
+  out["started_again"] =
+      names_of(sweep, jobs, [](const SweepJob& job) { return job.ended_by != 0; });
   out["interrupted"] = interrupted;
   return out;
 }
@@ -170,12 +206,12 @@ void show_results(const SweepPlan& plan, const SweepJobs& jobs, bool json, bool 
       continue;
     }
     const bool colour = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == nullptr;
-    if (plan.sweeps.size() > 1) fmt::print("\n{}\n", sweep.file.string());
-    fmt::print("\n{}\n", report::summary_text(record));
-    fmt::print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
-               page.path.empty() ? "none: " + page.problem : page.path);
+    if (plan.sweeps.size() > 1) print("\n{}\n", sweep.file.string());
+    print("\n{}\n", report::summary_text(record));
+    print("{}page: {}\n", report::terminal_plot(record, terminal_size(stdout).columns, colour),
+          page.path.empty() ? "none: " + page.problem : page.path);
   }
-  std::fflush(stdout);
+  flush(stdout);
 }
 
 // Returns the names of the failed runs. Many runs mostly fail for the same reason, so a few are
@@ -187,22 +223,33 @@ std::string print_failures(const SweepJobs& jobs) {
   for (const SweepJob& job : jobs.all()) {
     if (job.stage != Stage::kFailed) continue;
     names += (names.empty() ? "" : ", ") + job.run.name;
-    if (++count <= kShown) fmt::print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
+    if (++count <= kShown) print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
   }
-  if (count > kShown) fmt::print(stderr, "and {} more, see their train.log\n", count - kShown);
+  if (count > kShown) print(stderr, "and {} more, see their train.log\n", count - kShown);
   return names;
+}
+
+void print_started_again(const SweepJobs& jobs) {
+  for (const SweepJob& job : jobs.all()) {
+    if (job.ended_by == 0 || job.stage == Stage::kFailed) continue;
+    print(stderr, "{}: its process was ended by {} and started again\n", job.run.folder.string(),
+          signal_name(job.ended_by));
+  }
 }
 
 void run_sweep(const SweepOptions& options) {
   const SweepPlan plan = plan_sweeps(options.files, options.out, options.device, options.only);
-  SweepJobs jobs(plan.runs);
-  if (options.dry_run) return list_runs(jobs, options.json);
+  if (options.dry_run) return list_runs(SweepJobs(plan.runs), options.json);
 
   check_devices(plan);
+  for (const PlannedSweep& sweep : plan.sweeps) files::make_folder(sweep.folder);
+  const std::vector<train::FolderLock> locks = lock_folders(plan);
+  const auto* const signal = watch_signals();
+  wait_for_runs(plan, signal);
+  SweepJobs jobs(plan.runs);
   const int at_once = children_at_once(jobs, options.jobs);
   const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
   for (const PlannedSweep& sweep : plan.sweeps) keep_sweep_file(sweep);
-  const auto* const signal = watch_signals();
   SweepView view(options.json ? stderr : stdout, jobs);
   const int received = jobs.work({at_once, threads, options.replicas}, signal, [&](bool ending) {
     if (!options.quiet) view.show(ending);
@@ -210,9 +257,10 @@ void run_sweep(const SweepOptions& options) {
   if (!options.quiet) view.close();
   show_results(plan, jobs, options.json, received != 0);
 
+  print_started_again(jobs);
   const std::string failed = print_failures(jobs);
   if (received != 0) {
-    fmt::print(stderr, "saved; the same command goes on from here\n");
+    print(stderr, "saved; the same command goes on from here\n");
     throw ExitCode{128 + received};
   }
   if (!failed.empty()) {
@@ -246,10 +294,8 @@ void register_sweep(CLI::App& program) {
                    "Runs of the same shapes that train side by side on a GPU, at most")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command
-      ->add_option("--threads", options->threads,
-                   "Threads of each run (default: the cores divided by the jobs)")
-      ->check(CLI::Range(1, 1024));
+  add_threads(*command, options->threads,
+              "Threads of each run (default: the cores divided by the jobs)");
   command
       ->add_option("--only", options->only,
                    "Only the runs with TEXT in their name, SETTING/seed-N, or of several files "

@@ -1,6 +1,7 @@
 #include "cli/sweep_jobs.h"
 
 #include <fmt/core.h>
+#include <string.h>
 
 #include <algorithm>
 #include <chrono>
@@ -75,6 +76,10 @@ std::vector<std::string> last_lines(const fs::path& path, size_t count) {
   }
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - count);
   return lines;
+}
+
+std::string signal_name(int number) {
+  return fmt::format("signal {} ({})", number, strsignal(number));
 }
 
 SweepJobs::SweepJobs(std::vector<PlannedRun> runs)
@@ -197,10 +202,20 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
     // Of several runs in one child, those that are over are not to blame for its end.
     const bool ended_well = exit_code == 0 || !evaluating;
     if (stopped || report::diverged(job.record) || (ended_well && over)) return settle(job);
-    job.problem = exit_code == train::kCouldNotStart
-                      ? "the program could not be started (exit code 127)"
-                      : fmt::format("{} ended with exit code {}",
-                                    evaluating ? "evaluation" : "training", exit_code);
+    const int signal = exit_code > 128 ? exit_code - 128 : 0;
+    if (signal != 0 && !asked && job.ended_by == 0) {
+      job.ended_by = signal;
+      return settle(job);
+    }
+    const char* const what = evaluating ? "evaluation" : "training";
+    if (exit_code == train::kCouldNotStart) {
+      job.problem = "the program could not be started (exit code 127)";
+    } else if (signal != 0) {
+      job.problem = fmt::format("{} was ended by {}{}", what, signal_name(signal),
+                                job.ended_by != 0 ? ", for the second time" : "");
+    } else {
+      job.problem = fmt::format("{} ended with exit code {}", what, exit_code);
+    }
     for (const std::string& line : last_lines(job.log(), kShownLogLines)) {
       job.problem += "\n  " + line;
     }

@@ -22,6 +22,7 @@ struct SweepJob {
   report::RunRecord record;  // as it was last read
   Stage stage = Stage::kWaiting;
   std::string problem = {};  // why it failed, and the end of its log
+  int ended_by = 0;          // the signal after which its process was started again
 
   std::filesystem::path log() const { return run.folder / "train.log"; }
   int64_t updates() const;       // done
@@ -30,6 +31,8 @@ struct SweepJob {
 
 // The last lines of a file, without control characters. Empty when there is no such file.
 std::vector<std::string> last_lines(const std::filesystem::path& path, size_t count);
+
+std::string signal_name(int number);  // "signal 9 (Killed)"
 
 class SweepJobs {
  public:
@@ -44,7 +47,8 @@ class SweepJobs {
     int threads;   // of each
     int replicas;  // runs of the same shapes that one child trains side by side on a GPU
   };
-  // Works until nothing is left or `*signal` is set; then the children save and end first. Returns
+  // Works until nothing is left or `*signal` is set; then the children save and end first. A child
+  // that another signal ended, as the system's when memory is short, is started once more. Returns
   // the signal or 0. `observe` is called often, with whether the end was asked for.
   int work(const Limits& limits, const volatile std::sig_atomic_t* signal,
            const std::function<void(bool ending)>& observe);

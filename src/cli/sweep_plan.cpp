@@ -4,6 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "formats/files.h"
 #include "formats/toml.h"
@@ -38,26 +42,33 @@ void check_name_is_free(const std::vector<PlannedSweep>& others, const PlannedSw
   }
 }
 
-void add_run(std::vector<PlannedRun>& runs, PlannedRun run) {
-  const auto same = std::find_if(runs.begin(), runs.end(), [&](const PlannedRun& other) {
-    return other.folder == run.folder;
-  });
-  if (same == runs.end()) {
-    runs.push_back(std::move(run));
-    return;
+class RunList {
+ public:
+  void add(PlannedRun run) {
+    const auto [place, is_new] = places_.emplace(run.folder.string(), runs_.size());
+    if (is_new) {
+      runs_.push_back(std::move(run));
+      return;
+    }
+    PlannedRun& same = runs_[place->second];
+    const std::string found = train::differences(run.config, same.config);
+    if (!found.empty()) {
+      throw CLI::ValidationError(fmt::format(
+          "FILE {} has the run {} of {} with other settings: {}; sweep them one by one, "
+          "each with an --out of its own",
+          run.file.string(), run.name, same.file.string(), found));
+    }
+    for (const int64_t delay : run.eval_delays) {
+      std::vector<int64_t>& known = same.eval_delays;
+      if (std::find(known.begin(), known.end(), delay) == known.end()) known.push_back(delay);
+    }
   }
-  const std::string found = train::differences(run.config, same->config);
-  if (!found.empty()) {
-    throw CLI::ValidationError(
-        fmt::format("FILE {} has the run {} of {} with other settings: {}; sweep them one by one, "
-                    "each with an --out of its own",
-                    run.file.string(), run.name, same->file.string(), found));
-  }
-  for (const int64_t delay : run.eval_delays) {
-    std::vector<int64_t>& known = same->eval_delays;
-    if (std::find(known.begin(), known.end(), delay) == known.end()) known.push_back(delay);
-  }
-}
+  std::vector<PlannedRun> take() { return std::move(runs_); }
+
+ private:
+  std::vector<PlannedRun> runs_;
+  std::unordered_map<std::string, size_t> places_;  // by their folders: a sweep may have thousands
+};
 
 // A text that no run has is a slip: the others would train and that one would be missed.
 std::vector<PlannedRun> chosen(std::vector<PlannedRun> all, const std::vector<std::string>& only) {
@@ -83,17 +94,17 @@ std::vector<PlannedRun> chosen(std::vector<PlannedRun> all, const std::vector<st
 SweepPlan plan_sweeps(const std::vector<std::string>& files, const fs::path& out,
                       const std::string& device, const std::vector<std::string>& only) {
   SweepPlan plan;
+  RunList runs;
   for (const std::string& file : files) {
     PlannedSweep sweep = read_sweep(file, out, device);
     check_name_is_free(plan.sweeps, sweep);
     for (const train::SweepRun& run : train::runs(sweep.sweep)) {
       const std::string name = files.size() > 1 ? sweep.sweep.folder + "/" + run.name : run.name;
-      add_run(plan.runs,
-              {run.config, sweep.folder / run.name, sweep.file, name, sweep.sweep.eval_delays});
+      runs.add({run.config, sweep.folder / run.name, sweep.file, name, sweep.sweep.eval_delays});
     }
     plan.sweeps.push_back(std::move(sweep));
   }
-  plan.runs = chosen(std::move(plan.runs), only);
+  plan.runs = chosen(runs.take(), only);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cli/output.h"
 #include "report/summary.h"
 
 namespace hdetach::cli {
@@ -88,6 +89,9 @@ std::string SweepView::row(const SweepJob& job) const {
   std::string state = progress(job.record, job.run.config);
   if (job.stage == Stage::kFailed)
     state = "failed: " + job.problem.substr(0, job.problem.find('\n'));
+  if (job.stage == Stage::kDone && job.ended_by != 0) {
+    state += fmt::format(", started again after {}", signal_name(job.ended_by));
+  }
   if (job.stage == Stage::kEvaluating) state = "evaluating";
   if (job.stage == Stage::kWaiting) state = state == "new" ? "waiting" : "waiting: " + state;
   if (job.stage == Stage::kTraining) {
@@ -120,8 +124,8 @@ void SweepView::paint(bool ending) {
     out += fmt::format("\r\033[K{}\n", text.substr(0, size.columns - 1));
   }
   out += "\033[J";
-  fmt::print(stream_, "{}", out);
-  std::fflush(stream_);
+  print(stream_, "{}", out);
+  flush(stream_);
   painted_rows_ = static_cast<int>(rows.size());
 }
 
@@ -130,15 +134,15 @@ void SweepView::print_ended() {
     const SweepJob& job = jobs_.all()[i];
     if (told_[i] || !ended(job)) continue;
     told_[i] = true;
-    fmt::print(stream_, "{}\n", row(job));
+    print(stream_, "{}\n", row(job));
   }
 }
 
 void SweepView::print_lines(bool ending) {
   for (const SweepJob& job : jobs_.all()) {
-    if (running(job)) fmt::print(stream_, "{}\n", row(job));
+    if (running(job)) print(stream_, "{}\n", row(job));
   }
-  fmt::print(stream_, "{}\n", status(ending));
+  print(stream_, "{}\n", status(ending));
 }
 
 void SweepView::show(bool ending) {
@@ -150,7 +154,7 @@ void SweepView::show(bool ending) {
     shown_ = std::chrono::steady_clock::now();
     terminal_ ? paint(ending) : print_lines(ending);
   }
-  std::fflush(stream_);
+  flush(stream_);
 }
 
 void SweepView::close() {
@@ -158,7 +162,7 @@ void SweepView::close() {
     paint(false);
   } else {
     print_ended();
-    fmt::print(stream_, "{}\n", status(false));
+    print(stream_, "{}\n", status(false));
   }
 }
 

@@ -107,9 +107,8 @@ void add_task(CLI::App& train, const std::string& task, const std::string& help)
   command->add_option("--out", options->out, "Folder of the run")->capture_default_str();
   command->add_flag("--resume", options->resume,
                     "Go on with the run in --out, to the same bits; start one if there is none");
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->add_flag("--quiet", options->quiet, "Print nothing but errors");
   command->callback([command, task, options] { run_train(*command, task, *options); });
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/version.h"
 #include "hdetach/backend.h"
 #include "kernels/cuda/device.h"
@@ -30,8 +31,8 @@ void TrainPrinter::started(const train::Progress& progress, bool resumed) {
   first_seconds_ = progress.seconds;
   if (progress.epoch > 0) measure_ = "best " + measured(is_captions(), progress.best_score);
   if (quiet_ || !resumed) return;
-  fmt::print(stream_, "going on at update {} (epoch {} of {})\n", progress.update,
-             progress.epoch + 1, config_.epochs);
+  print(stream_, "going on at update {} (epoch {} of {})\n", progress.update, progress.epoch + 1,
+        config_.epochs);
 }
 
 void TrainPrinter::updated(const train::Progress& progress, const train::Update& update) {
@@ -47,9 +48,9 @@ void TrainPrinter::finished_epoch(const train::EpochMetrics& metrics, bool best)
   if (quiet_) return;
   if (best || metrics.epoch == config_.epochs) {
     line_.clear();
-    fmt::print(stream_, "epoch {:>4}  loss {:.4f}  validation loss {:.4f}  {}{}\n", metrics.epoch,
-               metrics.train_loss, metrics.valid_loss, measure_, best ? "  best so far" : "");
-    std::fflush(stream_);
+    print(stream_, "epoch {:>4}  loss {:.4f}  validation loss {:.4f}  {}{}\n", metrics.epoch,
+          metrics.train_loss, metrics.valid_loss, measure_, best ? "  best so far" : "");
+    flush(stream_);
   }
 }
 
@@ -68,23 +69,22 @@ std::string TrainPrinter::text(const train::Progress& progress, const std::strin
 }
 
 void print_result(const train::RunResult& result, const std::string& out, FILE* stream) {
-  fmt::print(stream, "{} after {} epochs ({} updates, {}): best validation {} at epoch {}\n",
-             result.message, result.epochs, result.updates, report::duration(result.seconds),
-             measured(result.measure_is_cider, result.best_valid_measure), result.best_epoch);
+  print(stream, "{} after {} epochs ({} updates, {}): best validation {} at epoch {}\n",
+        result.message, result.epochs, result.updates, report::duration(result.seconds),
+        measured(result.measure_is_cider, result.best_valid_measure), result.best_epoch);
   if (result.test_measure) {
-    fmt::print(stream, "test {} of that model\n",
-               measured(result.measure_is_cider, *result.test_measure));
+    print(stream, "test {} of that model\n",
+          measured(result.measure_is_cider, *result.test_measure));
   }
   for (const auto& [name, value] : result.test_caption_scores) {
-    fmt::print(stream, "  {:<8} {:.4f}\n", name, value);
+    print(stream, "  {:<8} {:.4f}\n", name, value);
   }
-  fmt::print(stream, "run folder: {}\n", out);
+  print(stream, "run folder: {}\n", out);
 }
 
 void print_saved(const std::string& task, const std::string& out, FILE* stream) {
-  fmt::print(stream,
-             "saved; go on with: hdetach train {} --config {}/config.toml --out {} --resume\n",
-             task, out, out);
+  print(stream, "saved; go on with: hdetach train {} --config {}/config.toml --out {} --resume\n",
+        task, out, out);
 }
 
 std::string session_json(const Config& config, int threads) {

@@ -13,6 +13,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/train_output.h"
 #include "formats/files.h"
@@ -48,7 +49,7 @@ std::string message_of(const std::exception_ptr& error) {
 }
 
 void note(const Together& run, const std::string& error) {
-  fmt::print(run.log ? run.log.get() : stderr, "hdetach: error: {}\n", error);
+  print(run.log ? run.log.get() : stderr, "hdetach: error: {}\n", error);
 }
 
 void open(Together& run, const std::string& file) {
@@ -126,9 +127,8 @@ void add_together(CLI::App& train) {
                    "Settings of each run; the run of a/b.toml is in the folder a/b and goes on "
                    "there, its output in train.log")
       ->required();
-  command->add_option("--threads", options->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*command, options->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(options->threads));
   command->callback([options] { run_together(*options); });
 }
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/number_range.h"
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "cli/trained_run.h"
 #include "report/run_record.h"
@@ -50,42 +52,42 @@ std::string row_name(const Record& record) {
 }
 
 void print_weights(const std::vector<Record>& records, const char* rows) {
-  fmt::print("{:>12}  {:>6}  {:>10}  {:>9}   norm by order:", rows, "detach", "cell share", "norm");
-  for (const std::string& order : records[0].orders) fmt::print(" {:>9}", order);
-  fmt::print("\n");
+  print("{:>12}  {:>6}  {:>10}  {:>9}   norm by order:", rows, "detach", "cell share", "norm");
+  for (const std::string& order : records[0].orders) print(" {:>9}", order);
+  print("\n");
   for (const Record& record : records) {
-    fmt::print("{:>12}  {:>6g}  {:>10}  {:>9}                 ", row_name(record), record.detach,
-               cell_text(record.weights.cell_share, true), cell_text(record.weights.norm, false));
-    for (const double norm : record.weights.by_order) fmt::print(" {:>9}", cell_text(norm, false));
-    fmt::print("\n");
+    print("{:>12}  {:>6g}  {:>10}  {:>9}                 ", row_name(record), record.detach,
+          cell_text(record.weights.cell_share, true), cell_text(record.weights.norm, false));
+    for (const double norm : record.weights.by_order) print(" {:>9}", cell_text(norm, false));
+    print("\n");
   }
 }
 
 // One line a record: the cell path's share, or the whole norm, at each lag.
 void print_states(const std::vector<Record>& records, const char* rows, bool share) {
-  fmt::print("{:>12}  {:>6}   lag:", rows, "detach");
-  for (const int64_t lag : records[0].lags) fmt::print(" {:>8}", lag);
-  fmt::print("\n");
+  print("{:>12}  {:>6}   lag:", rows, "detach");
+  for (const int64_t lag : records[0].lags) print(" {:>8}", lag);
+  print("\n");
   for (const Record& record : records) {
-    fmt::print("{:>12}  {:>6g}       ", row_name(record), record.detach);
+    print("{:>12}  {:>6g}       ", row_name(record), record.detach);
     for (const xray::Split& split : record.states) {
-      fmt::print(" {:>8}", cell_text(share ? split.cell_share : split.norm, share));
+      print(" {:>8}", cell_text(share ? split.cell_share : split.norm, share));
     }
-    fmt::print("\n");
+    print("\n");
   }
 }
 
 void print_tables(const std::vector<Record>& records, const char* rows) {
-  fmt::print("gradient of the loss into the weights; order: times its path went through h\n");
+  print("gradient of the loss into the weights; order: times its path went through h\n");
   print_weights(records, rows);
-  fmt::print("\ncell share of the last step's gradient into the states so many steps before\n");
+  print("\ncell share of the last step's gradient into the states so many steps before\n");
   print_states(records, rows, true);
-  fmt::print("\nits norm\n");
+  print("\nits norm\n");
   print_states(records, rows, false);
 }
 
 void print_record_lines(const std::vector<Record>& records) {
-  for (const Record& record : records) fmt::print("{}\n", to_json(record));
+  for (const Record& record : records) print("{}\n", to_json(record));
 }
 
 void xray_random_networks(const XrayCommand& command) {
@@ -95,13 +97,12 @@ void xray_random_networks(const XrayCommand& command) {
         train::xray_random(command.hidden, command.steps, scale, command.seed, command.options);
     if (command.json) {
       print_record_lines(records);
-      std::fflush(stdout);
+      flush_output();
     }
     all.insert(all.end(), records.begin(), records.end());
   }
   if (command.json) return;
-  fmt::print("random LSTM: {} units, {} steps, seed {}\n", command.hidden, command.steps,
-             command.seed);
+  print("random LSTM: {} units, {} steps, seed {}\n", command.hidden, command.steps, command.seed);
   print_tables(all, "weight scale");
 }
 
@@ -130,14 +131,14 @@ void xray_trained_run(const XrayCommand& command) {
     print_record_lines(recorded);
     return;
   }
-  fmt::print("{}: {} weights, {} steps, first rows of the validation set\n", command.run,
-             command.weights, records[0].steps);
+  print("{}: {} weights, {} steps, first rows of the validation set\n", command.run,
+        command.weights, records[0].steps);
   print_tables(records, "epoch");
   if (recorded.empty()) {
-    fmt::print("\nno x-ray was recorded in training (hdetach train --xray-every N does)\n");
+    print("\nno x-ray was recorded in training (hdetach train --xray-every N does)\n");
     return;
   }
-  fmt::print("\nrecorded in training\n");
+  print("\nrecorded in training\n");
   print_weights(recorded, "epoch");
 }
 
@@ -184,7 +185,7 @@ void register_xray(CLI::App& program) {
   app->add_option("--weight-scale", command->weight_scales,
                   "Factors on weights that start as torch.nn.LSTM's, --random only")
       ->delimiter(',')
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(number_in(1e-6, 1e6))
       ->default_str("0.5,1,2,4");
   app->add_option("--seed", command->seed, "Seed of weights, inputs and loss, --random only")
       ->check(CLI::Range(int64_t{0}, int64_t{1000000000}))
@@ -198,7 +199,7 @@ void register_xray(CLI::App& program) {
                   "Detach probabilities, taken as the mean over their draws (default: the run's of "
                   "that epoch; 0,0.25,0.5 for --random)")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_in(0.0, 1.0));
   app->add_option("--lags", command->options.lags,
                   "Steps before the last loss at which states are looked at (default: 0,1,2,4,.. "
                   "and the first step)")
@@ -208,9 +209,8 @@ void register_xray(CLI::App& program) {
                   "Highest order shown apart; paths through h more often are the rest")
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str();
-  app->add_option("--threads", command->threads, "Threads; the result does not depend on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*app, command->threads, "Threads; the result does not depend on it")
+      ->default_str(std::to_string(command->threads));
   app->add_flag("--json", command->json,
                 "Print a JSON object a line; of a run also those recorded in training");
   app->callback([app, command] {

@@ -1,13 +1,9 @@
 #include "formats/files.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
@@ -17,6 +13,9 @@
 #include <zlib.h>
 #endif
 
+#include "formats/descriptor.h"
+#include "formats/replacement.h"
+
 namespace hdetach::files {
 namespace {
 
@@ -24,93 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kChunk = size_t{1} << 16;
 constexpr std::string_view kGzipMagic = "\x1F\x8B";
-
-[[noreturn]] void fail(const fs::path& path, const std::string& what) {
-  throw std::runtime_error(path.string() + ": " + what);
-}
-
-// The reason comes from errno.
-[[noreturn]] void fail_system(const fs::path& path, const std::string& action) {
-  fail(path, "cannot " + action + ": " + std::strerror(errno));
-}
-
-// Calls again for as long as a signal interrupts.
-template <class Call>
-auto retry(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-}  // namespace
-
-// Not local to this file, since GrowingFile::Part, which is not, is one.
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags)
-      : path_(path), fd_(retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })) {
-    if (fd_ < 0) fail_system(path, "open");
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  // Up to `size` bytes; fewer only at the end of the file.
-  size_t read(char* to, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-      const ssize_t n = retry([&] { return ::read(fd_, to + done, size - done); });
-      if (n < 0) fail_system(path_, "read");
-      if (n == 0) break;
-      done += static_cast<size_t>(n);
-    }
-    return done;
-  }
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = retry([&] { return ::write(fd_, bytes.data(), bytes.size()); });
-      if (n < 0) fail_system(path_, "write");
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-
-  void flush() {
-    // Some file systems cannot flush a folder and answer EINVAL.
-    if (retry([&] { return ::fsync(fd_); }) != 0 && errno != EINVAL) fail_system(path_, "flush");
-  }
-
-  off_t size() const {
-    struct stat status;
-    if (::fstat(fd_, &status) != 0) fail_system(path_, "examine");
-    return status.st_size;
-  }
-
-  void go_to(off_t offset) {
-    if (::lseek(fd_, offset, SEEK_SET) < 0) fail_system(path_, "seek");
-  }
-
-  // Until this is closed, or the process ends however it ends.
-  bool lock() { return ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
-
-  // False where it fails: this may be the way back from another failure.
-  bool truncate(off_t size) {
-    return retry([&] { return ::ftruncate(fd_, size); }) == 0;
-  }
-
-  // A full disk may show only here. After EINTR the descriptor is closed all the same.
-  void close() {
-    if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) fail_system(path_, "close");
-  }
-
- private:
-  const fs::path path_;
-  int fd_;
-};
-
-namespace {
 
 // Adds what is left of `file` to `bytes`, until they are more than `most`.
 void read_rest(Descriptor& file, size_t most, std::string& bytes) {
@@ -123,11 +35,6 @@ void read_rest(Descriptor& file, size_t most, std::string& bytes) {
     if (n < room) break;
   }
   bytes.resize(used);
-}
-
-void flush_folder_of(const fs::path& path) {
-  const fs::path folder = path.parent_path();
-  Descriptor(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY).flush();
 }
 
 #ifdef HDETACH_WITH_ZLIB
@@ -222,19 +129,17 @@ std::string read_gzip(const fs::path& path, size_t most) {
 }
 
 void write(const fs::path& path, const std::string& bytes) {
-  fs::path temporary = path;
-  temporary += ".tmp";
-  Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-  try {
+  const Place place(path);
+  if (place.replaceable) {
+    Temporary file(place);
+    file.write(bytes);
+    file.put_in_place();
+  } else {
+    Descriptor file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
     file.write(bytes);
     file.flush();
     file.close();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail_system(path, "replace");
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
   }
-  flush_folder_of(path);
 }
 
 void make_folder(const fs::path& path) {
@@ -261,18 +166,32 @@ void append_line(const fs::path& path, const std::string& line) {
 
 class GrowingFile::Part : public Descriptor {
  public:
-  explicit Part(fs::path path)
-      : Descriptor(path, O_RDWR | O_CREAT | O_APPEND), path(std::move(path)) {
-    if (!lock()) fail(this->path, "another process is writing it; wait for that one");
+  explicit Part(const Place& place)
+      : Descriptor(part_of(place), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW),
+        place(place),
+        path(part_of(place)) {
+    // Another process may have completed it between the two calls.
+    if (lock() != Lock::kTaken || !has_its_name()) {
+      fail(path, "another process is writing it; wait for that one");
+    }
   }
+
+  const Place place;
   const fs::path path;
+
+ private:
+  static fs::path part_of(const Place& place) {
+    if (!place.replaceable) fail(place.path, "is not a regular file; name another");
+    return place.path.string() + ".part";
+  }
 };
 
-GrowingFile::GrowingFile(const fs::path& path)
-    : path_(path), part_(std::make_unique<Part>(path.string() + ".part")) {}
+GrowingFile::GrowingFile(const fs::path& path) : part_(std::make_unique<Part>(Place(path))) {}
 
 GrowingFile::~GrowingFile() = default;
 GrowingFile::GrowingFile(GrowingFile&&) noexcept = default;
+
+const fs::path& GrowingFile::part() const { return part_->path; }
 
 int64_t GrowingFile::size() const { return part_->size(); }
 
@@ -290,9 +209,11 @@ void GrowingFile::cut(int64_t size) {
 void GrowingFile::append(const std::string& bytes) { part_->write(bytes); }
 
 void GrowingFile::complete() {
+  const Place& place = part_->place;
+  if (place.before) part_->take_owner_and_mode(*place.before);
   part_->flush();
-  if (::rename(part_->path.c_str(), path_.c_str()) != 0) fail_system(path_, "replace");
-  flush_folder_of(path_);
+  if (::rename(part_->path.c_str(), place.path.c_str()) != 0) fail_system(place.path, "replace");
+  flush_folder_of(place.path);
 }
 
 }  // namespace hdetach::files

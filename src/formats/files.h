@@ -16,7 +16,9 @@ std::string read(const std::filesystem::path& path);
 std::string read_gzip(const std::filesystem::path& path, size_t most);
 
 // Replaces the file as a whole: a temporary file beside it is written, flushed to the disk and
-// renamed, and the folder is flushed. A reader sees the old or the new content, never a part.
+// renamed, and the folder is flushed. A reader sees the old or the new content, never a part. Of a
+// symbolic link the file that it names is replaced, or made; the permissions stay. A device or a
+// pipe is written to. Several processes may write one file: the content of one of them stays.
 void write(const std::filesystem::path& path, const std::string& bytes);
 
 // And the folders above it, where they are not there.
@@ -26,15 +28,16 @@ void make_folder(const std::filesystem::path& path);
 void append_line(const std::filesystem::path& path, const std::string& line);
 
 // A file too large for memory, which gets its name only when it is complete: until then it grows at
-// its end under the name PATH.part, where another process finds it again. The system keeps what was
-// appended when the process is killed. All throw as read() does, and so does a file that another
-// process has open here.
+// its end under the name PATH.part, where another process finds it again; of a symbolic link, PATH
+// is the file that it names. The system keeps what was appended when the process is killed. All
+// throw as read() does, and so does a file that another process has open here.
 class GrowingFile {
  public:
   explicit GrowingFile(const std::filesystem::path& path);
   ~GrowingFile();
   GrowingFile(GrowingFile&& other) noexcept;
 
+  const std::filesystem::path& part() const;  // its name for now
   int64_t size() const;
   std::string start(size_t most) const;  // its first bytes, fewer where it is shorter
   void cut(int64_t size);
@@ -43,7 +46,6 @@ class GrowingFile {
 
  private:
   class Part;
-  std::filesystem::path path_;
   std::unique_ptr<Part> part_;
 };
 

@@ -133,9 +133,10 @@ Image decode(std::string_view bytes, const std::string& name) {
 }
 #else
 Image decode(std::string_view, const std::string& name) {
-  throw Error(name +
-              ": this build has no libjpeg; install libjpeg-dev (or your system's name for it) and "
-              "build again");
+  throw std::runtime_error(
+      name +
+      ": this build has no libjpeg; install libjpeg-dev (or your system's name for it) and "
+      "build again");
 }
 #endif
 

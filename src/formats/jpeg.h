@@ -23,7 +23,8 @@ struct Error : std::runtime_error {
 };
 
 // `name` stands in the messages. Any bytes are safe: what is not a whole JPEG image throws Error,
-// also where libjpeg would make up what is missing.
+// also where libjpeg would make up what is missing. A build without libjpeg throws
+// std::runtime_error.
 Image decode(std::string_view bytes, const std::string& name);
 
 }  // namespace hdetach::jpeg

@@ -1,5 +1,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/util/Exception.h>
+#include <torch/enum.h>
 
 #include <cmath>
 #include <mutex>
@@ -13,7 +14,18 @@ namespace hdetach {
 namespace {
 
 using at::Tensor;
+using torch::nn::detail::RNNOptionsBase;
 using torch::nn::utils::rnn::PackedSequence;
+
+RNNOptionsBase base_of(const LSTMOptions& options) {
+  return RNNOptionsBase(torch::kLSTM, options.input_size(), options.hidden_size())
+      .num_layers(options.num_layers())
+      .bias(options.bias())
+      .batch_first(options.batch_first())
+      .dropout(options.dropout())
+      .bidirectional(options.bidirectional())
+      .proj_size(options.proj_size());
+}
 
 }  // namespace
 
@@ -27,12 +39,13 @@ LSTMOptions::LSTMOptions(const torch::nn::LSTMOptions& options)
       bidirectional_(options.bidirectional()),
       proj_size_(options.proj_size()) {}
 
-LSTMImpl::LSTMImpl(const LSTMOptions& options) : options(options) {
+LSTMImpl::LSTMImpl(const LSTMOptions& options) : options(options), options_base(base_of(options)) {
   if (options.seed().has_value()) generator_ = ScaleGenerator(*options.seed());
   reset();
 }
 
 void LSTMImpl::reset() {
+  options_base = base_of(options);
   const auto positive = [](const char* name, int64_t value) {
     TORCH_CHECK(value > 0, "[LSTM] ", name, " is ", value, "; it must be positive.");
   };
@@ -118,6 +131,7 @@ c10::optional<LSTMState> LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx
 
 LSTMResult LSTMImpl::run(const Tensor& input, Packing* packing, const c10::optional<LSTMState>& hx,
                          const GradientScales& scales, bool want_cells) {
+  options_base = base_of(options);
   const StackOptions stack{options.bias(), options.num_layers(), options.dropout(), is_training(),
                            options.bidirectional()};
   // Parameters are registered in the order that the stack takes them.

@@ -7,4 +7,7 @@ namespace hdetach {
 // starts CUDA, and throws where that has no device.
 void* current_stream();
 
+// Whether what is queued on it now becomes part of a CUDA graph. For tensors on a GPU alone.
+bool current_stream_is_captured();
+
 }  // namespace hdetach

@@ -12,6 +12,7 @@
 #include "op/dispatch.h"
 #include "op/ops.h"
 #include "op/sizes.h"
+#include "op/tangents.h"
 
 namespace hdetach {
 namespace {
@@ -125,11 +126,16 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
   }
 };
 
-bool any_requires_grad(const LstmInputs& in) {
+template <typename Has>
+bool any_input(const LstmInputs& in, const Has& has) {
   for (const at::Tensor* t : {&in.x, &in.h0, &in.c0, &in.w_ih, &in.w_hh, &in.b_ih, &in.b_hh}) {
-    if (t->defined() && t->requires_grad()) return true;
+    if (t->defined() && has(*t)) return true;
   }
   return false;
+}
+
+bool any_requires_grad(const LstmInputs& in) {
+  return any_input(in, [](const at::Tensor& t) { return t.requires_grad(); });
 }
 
 }  // namespace
@@ -143,7 +149,9 @@ std::tuple<at::Tensor, at::Tensor> lstm_impl(
   const bool traced = is_traced(in.x);
   const Device device = in.x.device().is_cuda() ? Device::kCuda : Device::kCpu;
   const Kernel* kernel = kernel_of_call(device, traced ? kAnyShape : shape_of(in));
-  if (kernel == nullptr || in.x.scalar_type() != at::kFloat) {
+  // A kernel would lose the tangents of forward-mode differentiation; the reference's own
+  // operations carry them.
+  if (kernel == nullptr || in.x.scalar_type() != at::kFloat || any_input(in, has_tangent)) {
     record_forward(nullptr);
     return lstm_reference(in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,
                           in.c_scale, in.lengths);

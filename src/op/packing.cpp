@@ -3,8 +3,10 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/_make_dual.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
@@ -19,6 +21,7 @@
 #include "op/cuda_stream.h"
 #include "op/ops.h"
 #include "op/sizes.h"
+#include "op/tangents.h"
 
 namespace hdetach {
 namespace {
@@ -174,7 +177,29 @@ variable_list mapped(at::TensorList from, const Saved& what) {
   const auto needs_grad = [](const Tensor& tensor) { return tensor.requires_grad(); };
   const bool in_graph =
       c10::GradMode::is_enabled() && std::any_of(from.begin(), from.end(), needs_grad);
-  return in_graph ? Map::apply(from, what) : Map::kMap(from, what);
+  if (!std::any_of(from.begin(), from.end(), has_tangent)) {
+    return in_graph ? Map::apply(from, what) : Map::kMap(from, what);
+  }
+  // Linear: a tangent moves as its number does. Gradients of tangents are not asked for here.
+  TORCH_CHECK(!in_graph,
+              "[LSTM] packed_input takes forward-mode or reverse-mode differentiation, "
+              "not both at once; pad the sequences, or set requires_grad of the input and the "
+              "weights to False.");
+  variable_list tangents;
+  for (const Tensor& tensor : from) {
+    const Tensor tangent = tangent_of(tensor);
+    tangents.push_back(tangent.defined() ? tangent : at::zeros_like(tensor));
+  }
+  // The first of a Packing's launches sends its table along; the second finds it there.
+  variable_list out = Map::kMap(from, what);
+  Saved again = what;
+  again.packing.to_send.clear();
+  again.packing.to_clear.reset();
+  const variable_list moved = Map::kMap(tangents, again);
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = at::_make_dual(out[i], moved[i], kTangentLevel);
+  }
+  return out;
 }
 
 variable_list ToSteps::forward(AutogradContext* context, at::TensorList parts, const Saved& what) {

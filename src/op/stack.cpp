@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "op/cuda_stream.h"
 #include "op/host_memory.h"
 #include "op/ops.h"
 #include "op/sizes.h"
@@ -21,6 +22,11 @@ using at::Tensor;
 Tensor moved(const Tensor& scale, const at::Device& device) {
   const bool copied = device.is_cuda() && scale.device().is_cpu() && !is_traced(scale);
   if (!copied) return scale.to(device);
+  TORCH_CHECK(!current_stream_is_captured(),
+              "[lstm_stack] the scales are on the CPU, and a CUDA graph is being captured: they "
+              "would be frozen into the graph, and every replay would block the same steps. Draw "
+              "on the GPU (Python: generator=None), or pass scales in a tensor on the GPU that is "
+              "filled before each replay.");
   const Tensor pinned = host_memory(scale.sizes(), scale.scalar_type(), device).copy_(scale);
   return pinned.to(device, scale.scalar_type(), /*non_blocking=*/true);
 }

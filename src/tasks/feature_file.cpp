@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -78,7 +79,7 @@ std::string difference(std::string_view found, std::string_view expected) {
 
 FeatureFile::FeatureFile(const fs::path& path, std::vector<int64_t> ids, int64_t positions,
                          int64_t channels, const safetensors::Metadata& settings)
-    : path_(path), ids_(std::move(ids)), row_(positions * channels) {
+    : path_(path), ids_(std::move(ids)), row_(positions * channels), skipped_(ids_.size()) {
   std::vector<int64_t> shape = {images(), positions, channels};
   if (positions == 1) shape.erase(shape.begin() + 1);
   std::string start =
@@ -97,7 +98,7 @@ FeatureFile::FeatureFile(const fs::path& path, std::vector<int64_t> ids, int64_t
   std::error_code ignored;  // what cannot be examined cannot be written, and that is said below
   if (fs::exists(path, ignored)) {
     const files::MappedFile file(path);
-    check(path, file.bytes().substr(0, start.size()));
+    check(path, with_every_id(std::string(file.bytes().substr(0, start.size()))));
     const auto size = static_cast<size_t>(start_ + images() * row_ * kHalfSize);
     if (file.size() != size) {
       throw std::runtime_error(fmt::format("{} has {} bytes where it must have {}; remove it",
@@ -107,15 +108,42 @@ FeatureFile::FeatureFile(const fs::path& path, std::vector<int64_t> ids, int64_t
     return;
   }
   part_.emplace(path);
-  const std::string found = part_->start(start.size());
+  const std::string found = with_every_id(part_->start(start.size()));
   if (start.compare(0, found.size(), found) ==
       0) {  // all of it, or new, or killed while writing it
     part_->append(start.substr(found.size()));
   } else {
-    check(path.string() + ".part", found);
+    check(part_->part(), found);
   }
   done_ = std::min(images(), (part_->size() - start_) / (row_ * kHalfSize));
   cut(done_);  // of the row after those, where there is a part of it
+}
+
+std::string FeatureFile::with_every_id(std::string start) {
+  for (size_t row = 0; row < ids_.size(); ++row) {
+    const size_t place = static_cast<size_t>(start_) - (ids_.size() - row) * sizeof(int64_t);
+    int64_t id;
+    if (place + sizeof(id) > start.size()) break;
+    std::memcpy(&id, start.data() + place, sizeof(id));
+    if (id >= 0) continue;
+    skipped_[row] = true;
+    id = -1 - id;
+    std::memcpy(start.data() + place, &id, sizeof(id));
+  }
+  return start;
+}
+
+void FeatureFile::mark(int64_t row, bool is_skipped) {
+  const auto index = static_cast<size_t>(row);
+  if (skipped_[index] == is_skipped) return;
+  const int64_t id = is_skipped ? -1 - ids_[index] : ids_[index];
+  const int64_t place = start_ - (images() - row) * static_cast<int64_t>(sizeof(id));
+  const std::string name = path_.string() + ".part";
+  std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(place);
+  file.write(reinterpret_cast<const char*>(&id), sizeof(id));
+  if (!file.flush()) throw std::runtime_error(fmt::format("{}: cannot write", name));
+  skipped_[index] = is_skipped;
 }
 
 void FeatureFile::cut(int64_t images) {

@@ -1,5 +1,6 @@
 // Writes the files that tensor_features.h reads, row by row: numbers are halves (F16). A file that
-// is not complete has the name PATH.part, and a later process goes on with it.
+// is not complete has the name PATH.part, and a later process goes on with it. An image that was
+// skipped has a row of zeros, and -1 - id in place of its id: readers find no such image.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,20 @@ class FeatureFile {
   void append(const std::vector<float>& rows);
   void complete();  // once all rows are there
 
+  // Whether the image of that row is skipped; said before the row is appended.
+  void mark(int64_t row, bool is_skipped);
+  bool is_skipped(int64_t row) const { return skipped_[static_cast<size_t>(row)]; }
+
  private:
+  // The start of a file with the ids of all images; those that it skips are marked here.
+  std::string with_every_id(std::string start);
+
   std::filesystem::path path_;
   std::vector<int64_t> ids_;
   int64_t row_;    // numbers in it
   int64_t start_;  // bytes before the rows
   int64_t done_ = 0;
+  std::vector<bool> skipped_;
   std::optional<files::GrowingFile> part_;  // none when it is complete
 };
 

@@ -170,13 +170,15 @@ TensorFeatures open_tensor_features(const std::vector<fs::path>& files, bool spa
   if (files.empty()) throw std::invalid_argument("[open_tensor_features] there are no files");
   TensorFeatures result;
   std::vector<Part> parts;
+  int64_t row = 0;
   for (const fs::path& path : files) {
     parts.push_back(open_part(path));
     const Part& part = parts.back();
-    for (int64_t i = 0; i < part.images; ++i) {
+    for (int64_t i = 0; i < part.images; ++i, ++row) {
       int64_t id;
       std::memcpy(&id, part.ids + i * sizeof(id), sizeof(id));
-      if (!result.rows.emplace(id, static_cast<int64_t>(result.rows.size())).second) {
+      if (id < 0) continue;  // skipped, see feature_file.h
+      if (!result.rows.emplace(id, row).second) {
         throw std::runtime_error(fmt::format("{}: id {} of row {} stands twice", part.name, id, i));
       }
     }

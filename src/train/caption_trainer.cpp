@@ -12,6 +12,7 @@
 #include "train/caption_evaluation.h"
 #include "train/caption_tensors.h"
 #include "train/streams.h"
+#include "xray/one_blas_thread.h"
 #include "xray/probes.h"
 
 namespace hdetach::train {
@@ -82,7 +83,10 @@ xray::Probe CaptionTrainer::probe() const {
   return xray::show_tell_probe(parameters(), *data_->features, data_->valid, config().captions);
 }
 
+// BLAS splits its sums by the number of its threads; LibTorch's own operations share out whole
+// results. With the former on one thread the bits of a run do not depend on --threads.
 Update CaptionTrainer::step() {
+  const xray::OneBlasThread one_blas_thread;
   const Config& c = config();
   const tasks::CaptionBatch drawn = sampler_.minibatch(progress.update);
   const CaptionTensors batch = tensors_of(drawn, *data_->features, data_->train, device_);
@@ -115,6 +119,7 @@ Update CaptionTrainer::step() {
 }
 
 std::optional<Score> CaptionTrainer::validate(const std::function<bool(double)>& go_on) {
+  const xray::OneBlasThread one_blas_thread;
   // Captions take most of the time.
   const auto loss = reference_loss(config(), *model_, *data_, data_->valid,
                                    [&](double share) { return go_on(0.2 * share); });
@@ -128,6 +133,7 @@ std::optional<Score> CaptionTrainer::validate(const std::function<bool(double)>&
 }
 
 std::optional<Score> CaptionTrainer::test(const std::function<bool(double)>& go_on) {
+  const xray::OneBlasThread one_blas_thread;
   const auto captions =
       caption_images(config(), *model_, *data_, data_->test, config().beam, go_on);
   if (!captions) return std::nullopt;

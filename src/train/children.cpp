@@ -57,8 +57,9 @@ void Children::start(size_t key, const ChildCommand& command) {
   const Descriptor input("/dev/null", O_RDONLY);
   const Descriptor log(command.log, O_WRONLY | O_CREAT | O_APPEND);
   const bool apart = !command.output.empty();
+  if (apart) unlink(command.output.c_str());  // a link or a file of another's is not written into
   const Descriptor output(apart ? command.output : command.log,
-                          O_WRONLY | O_CREAT | (apart ? O_TRUNC : O_APPEND));
+                          O_WRONLY | O_CREAT | (apart ? O_EXCL : O_APPEND));
   std::vector<std::string> arguments = command.arguments, variables = environment(command.threads);
   const std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
   const pid_t parent = getpid();

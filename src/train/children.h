@@ -15,8 +15,8 @@ namespace hdetach::train {
 struct ChildCommand {
   std::vector<std::string> arguments;  // the first is the program's path
   std::filesystem::path log;           // output and errors are added to its end
-  std::filesystem::path output;  // where the output goes instead, from its start; may be empty
-  int threads = 1;               // OMP_NUM_THREADS of the child
+  std::filesystem::path output;        // a new file that gets the output instead; may be empty
+  int threads = 1;                     // OMP_NUM_THREADS of the child
 };
 
 constexpr int kCouldNotStart = 127;  // exit code of a child whose program could not be run

@@ -1,12 +1,7 @@
 #include "train/run_folder.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -20,7 +15,7 @@ namespace {
 constexpr const char *kConfig = "config.toml", *kMetrics = "metrics.jsonl", *kXrays = "xray.jsonl",
                      *kBest = "best.safetensors", *kLast = "last.safetensors",
                      *kState = "state.safetensors", *kResult = "result.json",
-                     *kSessions = "sessions.jsonl", *kLock = "lock";
+                     *kSessions = "sessions.jsonl";
 
 struct XrayLine {
   std::string text;
@@ -65,21 +60,14 @@ std::vector<xray::Record> read_xrays(const std::filesystem::path& run) {
   return records;
 }
 
-RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
-  files::make_folder(path_);
-  const std::string name = (path_ / kLock).string();
-  lock_ = open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock_ < 0) throw std::runtime_error(fmt::format("{}: {}", name, std::strerror(errno)));
-  // The system lets go of it when the process ends, however it ends.
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    close(lock_);
+RunFolder::RunFolder(std::filesystem::path path)
+    : path_((files::make_folder(path), std::move(path))), lock_(path_ / kRunLock) {
+  if (!lock_.is_held()) {
     throw std::runtime_error(
         fmt::format("{} is in use by another process; wait for it, or name another folder by --out",
                     path_.string()));
   }
 }
-
-RunFolder::~RunFolder() { close(lock_); }
 
 std::optional<RunResult> RunFolder::result() const {
   if (!std::filesystem::exists(path_ / kResult)) return std::nullopt;

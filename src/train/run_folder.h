@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/folder_lock.h"
 #include "train/metrics.h"
 #include "xray/record.h"
 
@@ -31,6 +32,8 @@ struct NamedTensor;
 namespace hdetach::train {
 
 class RunState;
+
+constexpr const char* kRunLock = "lock";
 
 // For readers, who take no lock.
 std::optional<Config> read_config(const std::filesystem::path& run);  // empty: there is no run
@@ -43,9 +46,6 @@ class RunFolder {
  public:
   // Makes the folder where needed and takes its lock. Throws when another process holds it.
   explicit RunFolder(std::filesystem::path path);
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
 
   std::optional<RunResult> result() const;
 
@@ -68,7 +68,7 @@ class RunFolder {
   void drop_xrays_after(int64_t epoch);
 
   std::filesystem::path path_;
-  int lock_;
+  FolderLock lock_;
 };
 
 }  // namespace hdetach::train

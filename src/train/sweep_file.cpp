@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <unordered_set>
 
 namespace hdetach::train {
 namespace {
@@ -118,6 +119,7 @@ class Reader {
   std::vector<int64_t> wholes(const toml::Value& value, const char* key, const std::string& task,
                               const char* field) const {
     std::vector<int64_t> out;
+    std::unordered_set<int64_t> known;
     Config scratch = default_config(task);
     for (const toml::Value& entry : list(value, key)) {
       try {
@@ -126,7 +128,7 @@ class Reader {
         fail(entry.line, fmt::format("{}: {}", key, error.what()));
       }
       const int64_t whole = std::get<int64_t>(entry.data);
-      if (std::find(out.begin(), out.end(), whole) != out.end()) {
+      if (!known.insert(whole).second) {
         fail(entry.line, fmt::format("{} has {} twice", key, whole));
       }
       out.push_back(whole);
@@ -172,12 +174,14 @@ class Reader {
       apply_run(base, content);
     }
     const char* const shape = "[[setting]] with a name for each setting";
+    std::unordered_set<std::string> names;
     for (const toml::Value& value : list(need(file, "setting", shape), "setting")) {
-      read_setting(table(value, shape), value.line, base, sweep);
+      read_setting(table(value, shape), value.line, base, names, sweep);
     }
   }
 
-  void read_setting(const toml::Table& content, int line, const Config& base, Sweep& sweep) const {
+  void read_setting(const toml::Table& content, int line, const Config& base,
+                    std::unordered_set<std::string>& names, Sweep& sweep) const {
     SweepSetting setting;
     const toml::Value* name = toml::find(content, "name");
     if (name == nullptr) fail(line, "this [[setting]] has no name; write name = \"plain\"");
@@ -185,11 +189,9 @@ class Reader {
     if (!folder_safe(setting.name)) {
       fail(name->line, fmt::format("name {} {}", toml::quoted(setting.name), kFolderRule));
     }
-    for (const SweepSetting& other : sweep.settings) {
-      if (other.name == setting.name) {
-        fail(name->line, fmt::format("the name {} is taken by another [[setting]]",
-                                     toml::quoted(setting.name)));
-      }
+    if (!names.insert(setting.name).second) {
+      fail(name->line,
+           fmt::format("the name {} is taken by another [[setting]]", toml::quoted(setting.name)));
     }
     if (const toml::Value* paper = toml::find(content, "paper")) {
       setting.paper = text(*paper, "paper");

@@ -8,7 +8,7 @@ struct Exponential {
   V minus_one;  // e^r - 1, so that e^x = scale * (1 + minus_one)
 };
 
-// x must be in [-80, 80].
+// x must be in [-80, 88].
 inline Exponential exponential(V x) {
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   const V magic = splat(12582912.0f);
@@ -26,9 +26,11 @@ inline Exponential exponential(V x) {
 }
 
 inline V sigmoid(V x) {
-  const V y = at_most(splat(80.0f), at_least(splat(-80.0f), sub(splat(0.0f), x)));
+  // Exactly zero where float32 has no normal number for it: an input of 1e38 may multiply it.
+  constexpr float kSmallest = -88.0f;
+  const V y = at_most(splat(-kSmallest), at_least(splat(-80.0f), sub(splat(0.0f), x)));
   const Exponential e = exponential(y);
-  return reciprocal(add(splat(1.0f), fma(e.scale, e.minus_one, e.scale)));
+  return zero_below(kSmallest, x, reciprocal(add(splat(1.0f), fma(e.scale, e.minus_one, e.scale))));
 }
 
 inline V hyperbolic_tangent(V x) {

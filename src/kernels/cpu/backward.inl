@@ -87,7 +87,8 @@ inline void backward_row(const BackwardState& job, int64_t t, int64_t row) {
   const int64_t at = t * batch + row, padded = block_count(hidden) * kLanes;
   const float* c_before = t == 0 ? args.c0 + row * hidden : args.c + (at - batch) * hidden;
   const float* gates = args.gates + at * 4 * hidden;
-  const V one = splat(1.0f), c_scale = splat(scale_at(args.c_scale, t, row));
+  const V one = splat(1.0f);
+  const float c_scale = scale_at(args.c_scale, t, row);
   const int64_t slot = job.slot(t, row);
 
   for (int64_t block = 0; block < block_count(hidden); ++block) {
@@ -108,7 +109,8 @@ inline void backward_row(const BackwardState& job, int64_t t, int64_t row) {
     const V df = mul(mul(dc, load_first(c_before + unit, lanes)), mul(f, sub(one, f)));
     const V dg = mul(mul(dc, i), fnma(g, g, one));
     const V d_o = mul(mul(dh, tanh_c), mul(o, sub(one, o)));
-    store(dc_carry, mul(mul(dc, f), c_scale));
+    // A detached row takes nothing, not even an infinity.
+    store(dc_carry, c_scale == 0.0f ? splat(0.0f) : mul(mul(dc, f), splat(c_scale)));
     float* to = job.dgates(block, slot);
     store(to, di);
     store(to + kLanes, df);

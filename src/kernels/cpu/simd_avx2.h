@@ -31,6 +31,10 @@ inline V magnitude(V a) { return _mm256_andnot_ps(splat(-0.0f), a); }
 inline V with_sign_of(V a, V sign) {  // a must not be negative
   return _mm256_or_ps(a, _mm256_and_ps(sign, splat(-0.0f)));
 }
+// a, but 0 where x is below the limit.
+inline V zero_below(float limit, V x, V a) {
+  return _mm256_andnot_ps(_mm256_cmp_ps(x, splat(limit), _CMP_LT_OQ), a);
+}
 // 2^n for the integer n that stands in the low bits of `rounded` (see activations.inl).
 inline V exponent(V rounded) {
   const __m256i bits = _mm256_slli_epi32(_mm256_castps_si256(rounded), 23);

@@ -40,6 +40,10 @@ inline V magnitude(V a) { return _mm512_abs_ps(a); }
 inline V with_sign_of(V a, V sign) {  // a must not be negative
   return _mm512_or_ps(a, _mm512_and_ps(sign, splat(-0.0f)));
 }
+// a, but 0 where x is below the limit.
+inline V zero_below(float limit, V x, V a) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, splat(limit), _CMP_NLT_UQ), a);
+}
 // 2^n for the integer n that stands in the low bits of `rounded` (see activations.inl).
 inline V exponent(V rounded) {
   const __m512i bits = _mm512_slli_epi32(_mm512_castps_si512(rounded), 23);

@@ -49,6 +49,8 @@ inline V magnitude(V a) { return float_of(bits_of(a) & 0x7fffffff); }
 inline V with_sign_of(V a, V sign) {  // a must not be negative
   return float_of(bits_of(a) | (bits_of(sign) & INT32_MIN));
 }
+// a, but 0 where x is below the limit.
+inline V zero_below(float limit, V x, V a) { return x < splat(limit) ? splat(0.0f) : a; }
 // 2^n for the integer n that stands in the low bits of `rounded` (see activations.inl).
 inline V exponent(V rounded) {
   using VUnsigned = uint32_t __attribute__((vector_size(16)));

@@ -103,8 +103,9 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
   p.move_to_replica(blockIdx.z);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const SplitSum share = SplitSum::of_cluster((p.input + kTileK - 1) / kTileK);
-  const int first_column = share.tile_x() * kTileColumns, first_row = blockIdx.y * kTileRows;
-  const int columns = 4 * p.hidden;
+  const int columns = 4 * p.hidden, column_tiles = (columns + kTileColumns - 1) / kTileColumns;
+  const int first_column = share.tile() % column_tiles * kTileColumns;
+  const int first_row = share.tile() / column_tiles * kTileRows;
   const auto x_line = [&](int line) {
     const int row = first_row + line;
     return row < p.rows ? p.x + static_cast<int64_t>(row) * p.input : nullptr;
@@ -183,7 +184,9 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const int tiles = (gates + kTileK - 1) / kTileK;
   const SplitSum share = kSplit ? SplitSum::of_cluster(tiles) : SplitSum::alone(tiles);
-  const int first_column = share.tile_x() * kColumns, first_row = blockIdx.y * kTileRows;
+  const int column_tiles = (p.input + kColumns - 1) / kColumns;
+  const int first_column = share.tile() % column_tiles * kColumns;
+  const int first_row = share.tile() / column_tiles * kTileRows;
   const int warp_row = warp % kWarpsM * 16 * kTilesM, warp_column = warp / kWarpsM * 8 * kTilesN;
 
   Accumulators<kTilesM, kTilesN> sum;
@@ -270,7 +273,7 @@ void launch(void (*kernel)(Params), dim3 tiles, unsigned cluster, int stage_floa
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {cluster, 1, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(tiles.x * cluster, tiles.y, tiles.z);
+  config.gridDim = dim3(tiles.x * tiles.y * cluster, 1, tiles.z);  // y ends at 65,535
   config.blockDim = dim3(kThreads);
   config.dynamicSmemBytes = static_cast<size_t>(bytes);
   config.stream = stream;

@@ -161,6 +161,7 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
   // Of a step, everything that does not wait for the product: with dh and dc known,
   //   d(o) = dh * by_o,  dc += dh * by_c,  d(i, f, g) = dc * by_i, by_f, by_g.
   float by_i, by_f, by_g, by_o, by_c, keep, scale_here, dh_given, dc_given;
+  bool keeps_c = true;
   const auto prepare = [&](const typename F::Stage& stage) {
     const float4 gate = stage.gates[tid];
     const float squashed = hyperbolic_tangent(c);
@@ -177,7 +178,8 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
       dc_given = a.dc ? stage.dc[tid] : 0.0f;
       if (a.c_scale.data) {
         const float c_scale = stage.c_scale[tid];
-        keep = c_scale != 0.0f ? keep * c_scale : 0.0f;
+        keeps_c = c_scale != 0.0f;
+        keep *= c_scale;
       }
     }
   };
@@ -242,7 +244,8 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) backward_sweep(const Backwa
     const bool within = F::kPlain || t < length;
     if (!within) dh_here = dc_here = 0.0f;
     const float4 d = make_float4(dc_here * by_i, dc_here * by_f, dc_here * by_g, dh_here * by_o);
-    dc = dc_here * keep;
+    // As with h: where c is detached, not even a NaN goes on.
+    dc = F::kPlain || keeps_c ? dc_here * keep : 0.0f;
     h_scale = at.row_there && within && (t > 0 || a.dh0) ? scale_here : 0.0f;
     products += h_scale != 0.0f;
     // Every warp holds every row of the cluster, so all of them decide alike.
