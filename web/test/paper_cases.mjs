@@ -33,10 +33,12 @@ function draw(commands, ink) {
       ink.push({ colour: now[stroke ? 'stroke' : 'fill'], stroke, left: Math.min(...xs), right: Math.max(...xs) });
     xs = [];
   };
-  for (const line of commands.split('\n')) {
-    const words = line.trim().split(/\s+/);
-    const command = words.pop();
-    const n = words.map(Number);
+  let n = []; // the numbers before a command
+  for (const command of commands.trim().split(/\s+/)) {
+    if (!isNaN(command)) {
+      n.push(Number(command));
+      continue;
+    }
     const colour = () => n.map((part) => Math.round(255 * part)).join();
     if (command === 'q') saved.push(now);
     else if (command === 'Q') now = saved.pop() ?? now;
@@ -53,6 +55,7 @@ function draw(commands, ink) {
     else if (command === 'S') paint(true);
     else if (/^f\*?$/.test(command)) paint(false);
     else if (command === 'n') xs = [];
+    n = [];
   }
 }
 
