@@ -13,7 +13,7 @@ const HUES = {
   dark: ['#5b9df0', '#ef7d4f', '#34b98a', '#dba027', '#e57fac', '#a79df2', '#6cb85a', '#ee7a7a'],
 };
 const INKS = {
-  light: { ink: '#1c1b19', soft: '#6a6862', grid: '#e8e6e0', paper: '#ffffff', line: '#bfbcb3' },
+  light: { ink: '#1c1b19', soft: '#63615b', grid: '#e8e6e0', paper: '#ffffff', line: '#bfbcb3' },
   dark: { ink: '#f0eee8', soft: '#a3a097', grid: '#32312e', paper: '#1f1e1c', line: '#55534d' },
 };
 const RAMPS = {
