@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { same, Skipped } from './harness.mjs';
 import { drawAll, fullReport } from './look_cases.mjs';
 import { sampleExperiment, sampleReport } from './sample.mjs';
@@ -10,7 +11,8 @@ function axeSource() {
   try {
     return readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   } catch {
-    throw new Skipped('axe-core is not installed: run npm ci in web/');
+    const web = fileURLToPath(new URL('..', import.meta.url));
+    throw new Skipped(`axe-core is not installed: run npm ci in ${web}`);
   }
 }
 
