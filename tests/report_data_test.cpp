@@ -142,6 +142,68 @@ TEST(ReportData, NothingInItCanEndItsScript) {
   EXPECT_EQ(shown["config"]["<b>"], "<script>");
 }
 
+// Bytes that no JSON may hold, in each file of a run: the data stays JSON, the file is named, and
+// the run beside it is shown as ever.
+TEST(ReportData, BytesThatAreNoTextSpoilNoOtherRun) {
+  using namespace std::string_literals;
+  const std::string metrics = metrics_line(1, "0.5"), result = result_json("finished", "done");
+  const struct {
+    const char *file, *message;
+    std::string start, end;  // around the bytes
+  } files[] = {
+      {"config.toml", "config.toml:2: ", "task = \"copy\"\ndata = \"", "\"\n"},
+      {"metrics.jsonl", "metrics.jsonl:1: not JSON", metrics, "\n"},
+      {"result.json", "result.json:1: not JSON", result, ""},
+      {"eval.json", "eval.json:1: not JSON", "{\"accuracy\":[]}", "\n"},
+      {"xray.jsonl", "xray.jsonl:1: not JSON", "{\"epoch\":1}", "\n"},
+      {"sessions.jsonl", "sessions.jsonl:1: not JSON", "{\"cpu\":\"x\"}", "\n"},
+      {"../../x.toml", "x.toml:2: ", "task = \"copy\"\n# ", "\n[[setting]]\nname = \"bad\"\n"}};
+  for (const auto& file : files) {
+    for (const std::string& bytes : {"\0"s, "\0</script>"s, "\x01"s, "\xFF"s, "\xED\xA0\x80"s}) {
+      const TemporaryFolder folder;
+      write_copy_run(folder / "x/bad/seed-1");
+      write_copy_run(folder / "x/good/seed-1");
+      write(folder / "x/bad/seed-1" / file.file, file.start + bytes + file.end);
+      const json data = json::parse(data_of(folder / "x"), nullptr, false);
+      ASSERT_FALSE(data.is_discarded()) << file.file;
+      const json& settings = data["experiments"][0]["settings"];
+      ASSERT_EQ(settings.size(), 2u) << file.file;
+      EXPECT_EQ(settings[1]["runs"][0]["curves"]["epoch"], json({1, 2}));
+      ASSERT_EQ(data["notices"].size(), 1u) << file.file;
+      EXPECT_TRUE(contains(data["notices"][0], file.message)) << data["notices"][0];
+    }
+  }
+}
+
+// Half a surrogate pair is no character, whether a file has it as bytes or as an escape.
+TEST(ReportData, EscapesThatAreNoCharactersAreRefused) {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "x/plain/seed-1";
+  write_copy_run(run, {0.5}, "task = \"copy\"\ndata = \"\\uD800\"\n");
+  write(run / "result.json", "{\"status\":\"\\ud800\"}");
+  write(run / "xray.jsonl", "{\"epoch\":1,\"x\":\"\\udc00\"}\n\xEF\xBB\xBF{\"epoch\":2}\n");
+  const json data = json::parse(data_of(folder / "x"), nullptr, false);
+  ASSERT_FALSE(data.is_discarded());
+  EXPECT_EQ(data["experiments"][0]["settings"][0]["runs"][0]["xray"], json::array());
+  EXPECT_EQ(data["notices"].size(), 4u) << data["notices"];
+}
+
+// Escapes of control characters are text as any other.
+TEST(ReportData, EscapedControlCharactersStayEscaped) {
+  using namespace std::string_literals;
+  const TemporaryFolder folder;
+  const fs::path run = folder / "x/line\nbreak\x01/seed-1";
+  write_copy_run(run, {0.5}, "task = \"copy\"\ndata = \"a\\u0000b\"\n");
+  write(run / "result.json", result_json("finished", "a\0b\x7F"s));
+  const std::string text = data_of(folder / "x");
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+  EXPECT_EQ(text.find('\x01'), std::string::npos);
+  const json shown = json::parse(text)["experiments"][0]["settings"][0]["runs"][0];
+  EXPECT_EQ(shown["name"], "line\nbreak\x01/seed-1");
+  EXPECT_EQ(shown["message"], "a\0b\x7F"s);
+  EXPECT_EQ(shown["config"]["data"], "a\0b"s);
+}
+
 TEST(ReportData, NamesThatAreNotUtf8AreShownAsFarAsTheyGo) {
   const TemporaryFolder folder;
   write_copy_run(folder / "bad\xFFname");

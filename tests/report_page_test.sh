@@ -46,6 +46,8 @@ make_runs() {
   echo '{"status":"finished","epochs":60,"updates":6000,"best_epoch":60,"best_valid_accuracy":0.9,"seconds":120,"message":""}' \
     >"$folder/copy-50/plain/seed-1/result.json"
   printf '{"epoch":61,"upd' >>"$folder/copy-50/plain/seed-2/metrics.jsonl"
+  # A NUL byte spoils its own line, not the page.
+  printf '{"epoch":61}\0\n' >>"$folder/copy-50/detach-0.5/seed-3/metrics.jsonl"
   printf 'task = "copy"\nseeds = [1, 2, 3, 4]\n[[setting]]\nname = "plain"\npaper = "82 at best"\n[[setting]]\nname = "detach-0.25"\n' \
     >"$folder/copy-50/copy-50.toml"
   local run=$folder/show-tell/plain/seed-1

@@ -10,12 +10,14 @@ namespace hdetach {
 
 using nlohmann::json;
 
-JsonObject::JsonObject(const std::string& text, std::string place) : place_(std::move(place)) {
-  try {
-    content_ = json::parse(text);
-  } catch (const json::exception&) {
-    fail("not JSON");
-  }
+json strict_json(std::string_view text) {
+  const bool whole = text.find('\0') == text.npos && text.substr(0, 3) != "\xEF\xBB\xBF";
+  return whole ? json::parse(text, nullptr, false) : json(json::value_t::discarded);
+}
+
+JsonObject::JsonObject(const std::string& text, std::string place)
+    : content_(strict_json(text)), place_(std::move(place)) {
+  if (content_.is_discarded()) fail("not JSON");
   if (!content_.is_object()) fail("not a JSON object");
 }
 

@@ -4,8 +4,14 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace hdetach {
+
+// All of `text` as JSON, discarded (json::is_discarded) where it is none. nlohmann's own parser
+// ends at a NUL byte, whatever follows, and skips a byte order mark: no other reader takes such a
+// text.
+nlohmann::json strict_json(std::string_view text);
 
 class JsonObject {
  public:

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "formats/files.h"
+#include "formats/json_object.h"
 
 namespace hdetach::report {
 namespace {
@@ -105,7 +105,7 @@ std::vector<ObjectLine> read_object_lines(const std::filesystem::path& path, Not
     const auto fail = [&](const char* problem) {
       throw std::runtime_error(fmt::format("{}: {}", place, problem));
     };
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = strict_json(line);
     if (json.is_discarded()) fail("not JSON");
     if (!json.is_object()) fail("not a JSON object");
     const auto epoch = json.find("epoch");

@@ -16,7 +16,8 @@ import { exportMenu } from './export.js';
 import { Hover } from './hover.js';
 import { keysOf, legend } from './legend.js';
 import { xUnit } from './lines.js';
-import { markTextY } from './svg.js';
+import { onPrint, printing } from './print.js';
+import { chartSvg, markTextY } from './svg.js';
 import { hue, inks, onTheme, strokeOf } from './theme.js';
 import { logTicks, niceTicks, tickText, yRange } from './ticks.js';
 
@@ -25,6 +26,7 @@ const facets = [
   { scale: 'x', auto: false },
   { scale: 'y', auto: false },
 ];
+const PAPER = { wide: 700, half: 344 }; // pixels of a chart on A4
 const paths = uPlot.paths.linear();
 
 export class Chart {
@@ -68,6 +70,7 @@ export class Chart {
         this.name();
       }),
       choices.onChange((what) => (what === 'zoom' ? this.rescale() : this.update())),
+      onPrint(() => this.toPaper()),
     ];
     this.stop.push(
       whenSeen(this.element, () => {
@@ -119,7 +122,10 @@ export class Chart {
     this.logButton.setAttribute('aria-pressed', String(this.log));
     this.note.hidden = this.lines.length > 0;
     this.mount.hidden = this.lines.length === 0;
-    if (!this.lines.length) return;
+    if (!this.lines.length) {
+      this.toPaper();
+      return;
+    }
     this.name();
     this.measure();
     this.strokes = this.lines.map((line) => strokeOf(line, thin));
@@ -131,6 +137,22 @@ export class Chart {
     this.hover = new Hover(this);
     if (place) queueMicrotask(() => this.plot && this.hover.restore(place)); // once it is drawn
     this.element.dataset.drawn = 'true';
+    this.toPaper();
+  }
+
+  // While the page is printed the chart is paths: a canvas keeps the width it has on the screen.
+  toPaper() {
+    this.paper?.remove();
+    this.paper = null;
+    if (printing() && this.plot) {
+      const width = this.spec.class === 'wide' ? PAPER.wide : PAPER.half;
+      const text = chartSvg(this, width, Math.min(this.spec.height, 0.6 * width));
+      const file = new DOMParser().parseFromString(text, 'image/svg+xml');
+      this.paper = document.importNode(file.documentElement, true);
+      this.paper.classList.add('paper');
+      this.element.append(this.paper);
+    }
+    this.element.classList.toggle('printed', this.paper != null);
   }
 
   name() {

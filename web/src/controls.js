@@ -69,7 +69,7 @@ export function controls(source, choices) {
   );
   return {
     element: h(
-      'aside',
+      'section',
       { class: 'controls', 'aria-label': 'What the charts show' },
       segmented('Horizontal axis', `axis-${source.experiment.name}`, AXES, choices.axis, (axis) => {
         choices.axis = axis;

@@ -1,5 +1,7 @@
 // Elements without innerHTML: text from the data only ever becomes a text node.
 
+import { onPrint } from './print.js';
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function h(tag, props, ...children) {
@@ -88,7 +90,7 @@ export function whenSeen(element, start) {
   const cancel = () => {
     open = false;
     observer.disconnect();
-    window.removeEventListener('beforeprint', go);
+    forget();
   };
   const go = () => {
     if (!open) return;
@@ -105,6 +107,6 @@ export function whenSeen(element, start) {
     { rootMargin: '200px' },
   );
   observer.observe(element);
-  window.addEventListener('beforeprint', go);
+  const forget = onPrint((on) => on && go());
   return cancel;
 }

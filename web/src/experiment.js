@@ -38,7 +38,8 @@ export function experimentView(experiment, title, alone) {
       h(
         'div',
         { class: 'intro' },
-        (!alone || experiment.name !== title) && h('h2', null, experiment.name),
+        // Unseen under a title that says the same: the headings below it are of the third level.
+        h('h2', { class: alone && experiment.name === title && 'unseen' }, experiment.name),
         facts,
         button(
           'all data as CSV',

@@ -57,7 +57,12 @@ export function heatMap(file) {
     host.replaceChildren(
       svg(
         'svg',
-        { width: parts.width, height: parts.height, 'aria-hidden': 'true' },
+        {
+          width: parts.width,
+          height: parts.height,
+          viewBox: `0 0 ${parts.width} ${parts.height}`,
+          'aria-hidden': 'true',
+        },
         parts.cells.map((cell) =>
           svg('rect', {
             x: cell.x,

@@ -4,6 +4,7 @@ import { parseReport } from './data.js';
 import { h } from './dom.js';
 import { experimentView } from './experiment.js';
 import { header } from './header.js';
+import { startPrint } from './print.js';
 import { startTheme } from './theme.js';
 import { watch } from './watch.js';
 
@@ -103,5 +104,6 @@ page.replaceChildren(
   ),
 );
 show(parseReport(document.getElementById('report-data')?.textContent ?? ''));
+startPrint();
 document.documentElement.dataset.ready = 'true';
 if (report.watching) watch(show, top.live);

@@ -1,13 +1,13 @@
 // The table as the program wrote it: its cells are text already.
 
-import { h } from './dom.js';
+import { button, h } from './dom.js';
 import { csv, saveText } from './export.js';
-import { button } from './dom.js';
 import { fileName } from './format.js';
+import { scrollBox } from './scroll_box.js';
 import { hue, onTheme } from './theme.js';
 
 export function resultTable(source) {
-  const host = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Results' });
+  const host = scrollBox('Table of results');
   const element = h(
     'section',
     { 'aria-label': 'Results', class: 'results' },
@@ -28,12 +28,12 @@ export function resultTable(source) {
         { class: 'quiet' },
       ),
     ),
-    host,
+    host.element,
   );
   const update = () => {
     const { table, settings } = source.experiment;
     element.hidden = table.rows.length === 0;
-    host.replaceChildren(
+    host.show(
       h(
         'table',
         null,
@@ -63,7 +63,12 @@ export function resultTable(source) {
     );
   };
   update();
-  return { element, update, destroy: onTheme(update) };
+  const forget = onTheme(update);
+  const destroy = () => {
+    forget();
+    host.destroy();
+  };
+  return { element, update, destroy };
 }
 
 function swatch(settings, name) {

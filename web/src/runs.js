@@ -4,14 +4,10 @@ import { statusClass } from './controls.js';
 import { h, whenSeen } from './dom.js';
 import { duration, fixed, short } from './format.js';
 import { runPicker } from './run_picker.js';
+import { scrollBox } from './scroll_box.js';
 
 export function runsPanel(source, choices) {
-  const overview = h('div', {
-    class: 'scroll',
-    tabindex: 0,
-    role: 'region',
-    'aria-label': 'All runs',
-  });
+  const overview = scrollBox('All runs');
   const differences = h('div');
   const picker = runPicker('Config and machine of', choices, 'detail', () => update());
   const detail = h('div', { class: 'detail' });
@@ -19,25 +15,42 @@ export function runsPanel(source, choices) {
     'section',
     { 'aria-label': 'Runs' },
     h('h3', null, 'Runs'),
-    overview,
+    overview.element,
     differences,
     h('div', { class: 'card' }, h('div', { class: 'pickers' }, picker.element), detail),
   );
   let seen = false;
+  let boxes = []; // of the tables of what differs
   const update = () => {
     const { runs } = source.experiment;
     element.hidden = runs.length === 0;
     if (!seen || !runs.length) return;
-    const values = configValues(runs);
-    overview.replaceChildren(overviewTable(source.experiment));
-    differences.replaceChildren(differenceTable(source.experiment, values));
-    detail.replaceChildren(...runDetail(picker.pick(runs), values));
+    const tasks = configsByTask(runs);
+    overview.show(overviewTable(source.experiment));
+    boxes.forEach((box) => box.destroy());
+    boxes = [];
+    differences.replaceChildren();
+    for (const [task, values] of tasks) {
+      const table = differenceTable(source.experiment, task, values);
+      if (!table) continue;
+      const name = tasks.size > 1 ? `What differs in ${task || 'runs without a task'}` : 'What differs';
+      const box = scrollBox(name);
+      box.show(table);
+      boxes.push(box);
+      differences.append(h('h4', null, name), box.element);
+    }
+    const run = picker.pick(runs);
+    detail.replaceChildren(...runDetail(run, tasks.get(taskOf(run))));
   };
-  const destroy = whenSeen(element, () => {
+  const forget = whenSeen(element, () => {
     seen = true;
     update();
   });
   update();
+  const destroy = () => {
+    forget();
+    [overview, ...boxes].forEach((box) => box.destroy());
+  };
   return { element, update, destroy };
 }
 
@@ -111,56 +124,62 @@ function middle(values) {
   return sorted[sorted.length >> 1] ?? null;
 }
 
-// For each key of the configs the values that the runs have, '–' where it is not there.
-function configValues(runs) {
-  const values = new Map();
-  for (const run of runs)
-    for (const [key] of run.config) if (!values.has(key)) values.set(key, new Set());
-  for (const run of runs) {
-    const config = new Map(run.config);
-    for (const [key, set] of values) set.add(config.get(key) ?? '–');
+const setOf = (run, key) => new Map(run.config).get(key);
+const taskOf = (run) => setOf(run, 'task') ?? '';
+
+// For each task, for each key of its configs, the values that its runs have, '–' where it is not
+// there. A run whose config could not be read says nothing about what differs.
+function configsByTask(runs) {
+  const tasks = new Map();
+  const known = runs.filter((run) => run.config.length);
+  for (const task of new Set(known.map(taskOf))) {
+    const alike = known.filter((run) => taskOf(run) === task);
+    const keys = new Set(alike.flatMap((run) => run.config.map(([key]) => key)));
+    const values = new Map([...keys].map((key) => [key, new Set()]));
+    for (const run of alike) {
+      const config = new Map(run.config);
+      for (const [key, set] of values) set.add(config.get(key) ?? '–');
+    }
+    tasks.set(task, values);
   }
-  return values;
+  return tasks;
 }
 
-function differenceTable({ settings }, values) {
+// Null where nothing differs.
+function differenceTable({ settings }, task, values) {
   const keys = [...values].filter(([, set]) => set.size > 1).map(([key]) => key);
-  if (!keys.length) return '';
-  const of = (setting, key) => {
-    const all = [...new Set(setting.runs.map((run) => new Map(run.config).get(key) ?? '–'))];
+  if (!keys.length) return null;
+  const rows = settings
+    .map(({ name, runs }) => ({
+      name,
+      runs: runs.filter((run) => run.config.length && taskOf(run) === task),
+    }))
+    .filter(({ runs }) => runs.length);
+  const of = (runs, key) => {
+    const all = [...new Set(runs.map((run) => setOf(run, key) ?? '–'))];
     return all.length > 6 ? `${all.slice(0, 5).join(', ')}, … (${all.length})` : all.join(', ');
   };
   return h(
-    'div',
-    null,
-    h('h4', null, 'What differs'),
+    'table',
+    { class: 'texts' },
     h(
-      'div',
-      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Settings that differ' },
+      'thead',
+      null,
       h(
-        'table',
-        { class: 'texts' },
+        'tr',
+        null,
+        ['setting', ...keys].map((key) => h('th', { scope: 'col' }, key)),
+      ),
+    ),
+    h(
+      'tbody',
+      null,
+      rows.map(({ name, runs }) =>
         h(
-          'thead',
+          'tr',
           null,
-          h(
-            'tr',
-            null,
-            h('th', { scope: 'col' }, 'setting'),
-            keys.map((key) => h('th', { scope: 'col' }, key)),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          settings.map((setting) =>
-            h(
-              'tr',
-              null,
-              h('th', { scope: 'row' }, setting.name),
-              keys.map((key) => h('td', null, of(setting, key))),
-            ),
-          ),
+          h('th', { scope: 'row' }, name),
+          keys.map((key) => h('td', null, of(runs, key))),
         ),
       ),
     ),
@@ -183,7 +202,7 @@ function runDetail(run, values) {
     );
   return [
     h('p', { class: 'hint' }, [run.folder, run.status, run.message].filter(Boolean).join(' · ')),
-    run.config.length ? pairs(run.config, (key) => values.get(key)?.size > 1) : '',
+    run.config.length ? pairs(run.config, (key) => values?.get(key)?.size > 1) : '',
     ...run.sessions.map((session, i) =>
       h(
         'div',

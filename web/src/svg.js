@@ -44,8 +44,8 @@ export function chartSvg(chart, width = 860, plotHeight = 380) {
       'font-size="16" font-weight="600"',
     ),
     axes(chart, box, scale),
-    `<clipPath id="plot"><rect x="${box.left}" y="${box.top - 2}" width="${box.width}" height="${box.height + 4}"/></clipPath>`,
-    '<g clip-path="url(#plot)" fill="none" stroke-linejoin="round" stroke-linecap="round">',
+    `<clipPath id="plot-${spec.id}"><rect x="${box.left}" y="${box.top - 2}" width="${box.width}" height="${box.height + 4}"/></clipPath>`,
+    `<g clip-path="url(#plot-${spec.id})" fill="none" stroke-linejoin="round" stroke-linecap="round">`,
     ...lines.map((line) => pathOf(line, scale, strokeOf(line, thin))),
     '</g>',
     ...chart

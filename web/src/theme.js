@@ -5,6 +5,7 @@ const KEY = 'hdetach-report-theme';
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set();
 let chosen = stored();
+let paper = false; // white, whatever the reader chose for the screen
 
 // Hues that stay apart for colour-blind readers, in an order that keeps neighbours apart.
 const HUES = {
@@ -12,7 +13,7 @@ const HUES = {
   dark: ['#5b9df0', '#ef7d4f', '#34b98a', '#dba027', '#e57fac', '#a79df2', '#6cb85a', '#ee7a7a'],
 };
 const INKS = {
-  light: { ink: '#1c1b19', soft: '#6a6862', grid: '#e8e6e0', paper: '#ffffff', line: '#bfbcb3' },
+  light: { ink: '#1c1b19', soft: '#63615b', grid: '#e8e6e0', paper: '#ffffff', line: '#bfbcb3' },
   dark: { ink: '#f0eee8', soft: '#a3a097', grid: '#32312e', paper: '#1f1e1c', line: '#55534d' },
 };
 const RAMPS = {
@@ -22,7 +23,8 @@ const RAMPS = {
 };
 const DASHES = [[], [8, 4], [2, 3]]; // settings past the eighth share a hue and differ in dashes
 
-export const themeName = () => chosen ?? (system.matches ? 'dark' : 'light');
+export const themeName = () =>
+  paper ? 'light' : (chosen ?? (system.matches ? 'dark' : 'light'));
 export const inks = () => INKS[themeName()];
 export const hue = (index) => HUES[themeName()][index % HUES.light.length];
 const dash = (index) => DASHES[Math.floor(index / HUES.light.length) % DASHES.length];
@@ -60,6 +62,11 @@ export function chooseTheme(name) {
   } catch {
     /* a page opened from a file may have no storage */
   }
+  apply();
+}
+
+export function themeForPaper(on) {
+  paper = on;
   apply();
 }
 

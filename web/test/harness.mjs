@@ -48,6 +48,9 @@ export function guard(page, faults, allowed = () => false) {
   });
 }
 
+// Thrown by a test that cannot be made here.
+export class Skipped extends Error {}
+
 export class Suite {
   constructor(name, browser, template, out) {
     Object.assign(this, { name, browser, template, out, tests: [], files: 0 });
@@ -98,6 +101,7 @@ export class Suite {
   // All tests, or those with this in their name.
   async run(only = '') {
     let failed = 0;
+    let skipped = 0;
     this.tests = this.tests.filter(([name]) => name.includes(only));
     console.log(`[==========] Running ${this.tests.length} tests.`);
     for (const [name, body] of this.tests) {
@@ -108,13 +112,18 @@ export class Suite {
         await body();
         console.log(`[       OK ] ${full} (${Date.now() - start} ms)`);
       } catch (error) {
+        if (error instanceof Skipped) {
+          ++skipped;
+          console.log(`[  SKIPPED ] ${full}: NOT TESTED, ${error.message} (0 ms)`);
+          continue;
+        }
         ++failed;
         console.log(error.stack ?? error);
         console.log(`[  FAILED  ] ${full} (${Date.now() - start} ms)`);
       }
     }
     console.log(`[==========] ${this.tests.length} tests ran.`);
-    console.log(`[  PASSED  ] ${this.tests.length - failed} tests.`);
+    console.log(`[  PASSED  ] ${this.tests.length - failed - skipped} tests.`);
     if (failed) console.log(`[  FAILED  ] ${failed} tests.`);
     return failed;
   }

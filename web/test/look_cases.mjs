@@ -1,4 +1,4 @@
-// How it looks: phone, dark, light, paper. Pictures are kept in the folder of the output.
+// How it looks: phone, dark, light. Pictures are kept in the folder of the output.
 
 import { join } from 'node:path';
 import { chartOf, check, same } from './harness.mjs';
@@ -37,7 +37,7 @@ export async function drawAll(page) {
   await page.evaluate(() => window.scrollTo(0, 0));
 }
 
-const sideways = (page) =>
+export const sideways = (page) =>
   page.evaluate(() => {
     const root = document.documentElement;
     const wide = [...document.querySelectorAll('#page *')].filter(
@@ -87,17 +87,4 @@ export function lookTests(suite) {
       }),
     );
   }
-
-  suite.test('PrintsEveryChart', () =>
-    suite.withPage(fullReport(), {}, async (page) => {
-      await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
-      await page.emulateMedia({ media: 'print' });
-      const [drawn, all] = await page.evaluate(() => [
-        document.querySelectorAll('.chart canvas').length,
-        [...document.querySelectorAll('.chart')].filter((chart) => chart.offsetParent).length,
-      ]);
-      same(drawn, all, 'charts that were never scrolled to');
-      check(!(await page.locator('.controls').isVisible()), 'no controls on paper');
-    }),
-  );
 }

@@ -140,6 +140,71 @@ export function panelTests(suite) {
     });
   });
 
+  suite.test('WhatDiffersIsToldByTask', () => {
+    const experiment = sampleExperiment({ settings: ['plain', 'detach-0.25', 'pixels'], seeds: 2 });
+    const [plain, , pixels] = experiment.settings;
+    for (const run of pixels.runs)
+      run.config = { task: 'mnist', order: 'rows', hidden: '64', seed: run.config.seed };
+    plain.runs[1].config = {}; // could not be read
+    return suite.withPage(sampleReport([experiment]), {}, async (page) => {
+      const panel = page.locator('section[aria-label="Runs"]');
+      await panel.scrollIntoViewIfNeeded();
+      await panel.locator('.differs').first().waitFor();
+      const tables = await panel.locator('table.texts').all();
+      same(
+        await Promise.all(tables.map((table) => table.locator('tr').allInnerTexts())),
+        [
+          ['setting\tdetach\tseed', 'plain\t0\t1', 'detach-0.25\t0.25\t1, 2'],
+          ['setting\tseed', 'pixels\t1, 2'],
+        ],
+        'only what differs among the runs of a task',
+      );
+      same(
+        await panel.locator('h4').allTextContents(),
+        ['What differs in copy', 'What differs in mnist', 'Machine'],
+        'each table says of which task',
+      );
+      await panel.getByLabel('Config and machine of').selectOption({ label: 'pixels/seed-1' });
+      same(await panel.locator('.differs dt').allTextContents(), ['seed'], 'and only that is marked');
+    });
+  });
+
+  suite.test('TableShowsThatItScrolls', () => {
+    const experiment = sampleExperiment();
+    const { table } = experiment;
+    for (let i = 0; i < 20; ++i) table.columns.push(`column ${i}`);
+    for (const row of table.rows) while (row.length < table.columns.length) row.push('12.34 (1-2)');
+    return suite.withPage(sampleReport([experiment]), {}, async (page) => {
+      const results = page.locator('section[aria-label="Results"]');
+      await results.scrollIntoViewIfNeeded();
+      const hint = results.getByText('Scroll sideways');
+      await hint.waitFor();
+      const shadows = () =>
+        results.locator('.edges').evaluate((frame) => [
+          getComputedStyle(frame.querySelector('tbody th')).boxShadow !== 'none',
+          getComputedStyle(frame, '::after').opacity === '1',
+        ]);
+      same(await shadows(), [false, true], 'more to the right');
+      const region = results.getByRole('region', { name: 'Table of results' });
+      await region.focus();
+      await page.keyboard.press('ArrowRight');
+      await page.waitForFunction(() => document.activeElement.scrollLeft > 1);
+      await page.waitForFunction(() => document.querySelector('.edges').dataset.before === 'true');
+      same(await shadows(), [true, true], 'more on both sides');
+      await region.evaluate((box) => box.scrollTo(1e6, 0));
+      await page.waitForFunction(() => document.querySelector('.edges').dataset.after === 'false');
+      same(await shadows(), [true, false], 'more to the left');
+    });
+  });
+
+  suite.test('TableThatFitsHasNoHint', () =>
+    suite.withPage(sampleReport(), {}, async (page) => {
+      const results = page.locator('section[aria-label="Results"]');
+      await results.locator('[data-after="false"]').waitFor();
+      check(!(await results.getByText('Scroll sideways').isVisible()), 'no hint');
+    }),
+  );
+
   suite.test('PanelsWithoutDataAreNotThere', () =>
     suite.withPage(sampleReport(), {}, async (page) => {
       check(!(await page.locator('section[aria-label="Captions"]').isVisible()), 'no captions');

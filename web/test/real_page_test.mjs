@@ -45,6 +45,10 @@ for (const [name, options] of [
       );
       const ink = await inkOfMeans(chart);
       check(Math.max(...ink) > 20, `they are drawn, in ${ink} pixels`);
+      check(
+        /seed-3.metrics\.jsonl:61: not JSON/.test(await page.locator('.notices').textContent()),
+        'the line with a NUL byte is named',
+      );
       await drawAll(page);
       same(
         await page.evaluate(
