@@ -194,5 +194,64 @@ TEST_P(Range, OfGradientsIsThatOfFloat32) {
   }
 }
 
+// Units that are tiny beside the others keep the error budget too: their rows and columns of a
+// weight gradient are judged alone, where the large ones cannot hide them.
+class Precision : public testing::TestWithParam<std::string> {
+ protected:
+  static constexpr int64_t kHidden = 40;
+
+  static Problem problem() {
+    return problem_for(GetParam(), {"tiny", 12, 6, 3, kHidden, Scales::kZero});
+  }
+
+  // Of each gradient, what part() says.
+  template <typename Part>
+  void expect_in_budget(const Problem& p, const Part& part) {
+    const ForcedKernel forced(GetParam());
+    const Outcome truth = run(p.to(at::kDouble), lstm_reference), plain = run(p, lstm_reference);
+    const Outcome got = run(p);
+    ASSERT_EQ(last_backward().kernel, GetParam());
+    for (int i = 3; i < kArgs; ++i) {
+      ErrorBudget budget;
+      budget.add(part(got.grads[i]), part(plain.grads[i]), part(truth.grads[i]));
+      EXPECT_TRUE(budget.met()) << "d" << kArgNames[i] << " is off by " << budget.error()
+                                << ", plain float32 by " << budget.plain_error();
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Precision, testing::ValuesIn(testable_kernels()),
+                         [](const auto& info) { return test_name(info.param); });
+
+TEST_P(Precision, OfUnitsWhoseOutputIsTiny) {
+  for (const double size : {1e-4, 1e-7, 2e-9, 1e-12}) {
+    for (const int64_t first : {int64_t{0}, kHidden / 2}) {  // all of them, and half
+      SCOPED_TRACE(testing::Message() << size << " from unit " << first);
+      Problem p = problem();
+      const auto tiny = [&](const Tensor& t) { return t.narrow(-1, first, kHidden - first); };
+      tiny(p.args[1]).mul_(size);                                  // h0
+      tiny(p.args[5].view({4, kHidden})[3]).add_(std::log(size));  // the output gate
+      expect_in_budget(p, [&](const Tensor& gradient) {
+        return gradient.size(-1) == kHidden ? tiny(gradient) : gradient;  // columns of w_hh
+      });
+    }
+  }
+}
+
+TEST_P(Precision, OfUnitsWhoseGradientIsTiny) {
+  for (const double size : {1e-4, 1e-8, 1e-12}) {
+    SCOPED_TRACE(size);
+    Problem p = problem();  // no h path, where the others' gradients would come in
+    const auto tiny = [](const Tensor& t, int64_t axis) {
+      return t.narrow(axis, kHidden / 2, kHidden / 2);
+    };
+    tiny(p.dh, 2).mul_(size);
+    tiny(p.dc, 2).mul_(size);
+    expect_in_budget(p, [&](const Tensor& gradient) {  // rows of all
+      return tiny(gradient.reshape({4, kHidden, -1}), 1);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace hdetach::test

@@ -9,11 +9,18 @@ namespace hdetach::cuda {
 namespace recurrent_weights {
 
 constexpr int kGroups = 2, kGroupWarps = 4, kGroupThreads = 32 * kGroupWarps;
-constexpr int kLines = kTileK / kGroupWarps;  // of a tile, a thread's
 constexpr int kExtra = 16, kThreadExtra = kExtra / kGroupWarps;
 
-// A thread's share of a tile: lines warp + 4 n, four neighbours each, and of the extra columns the
-// line `lane`, four neighbours.
+// A warp has all lines of its 32 rows and of its 32 columns of a tile, so that it finds their
+// largest numbers alone. Eight lanes share a line, four neighbours each; a thread has eight lines.
+// Lanes 8 on are four lines on, which other banks of a HalfTile hold.
+constexpr int kLaneQuads = 8, kWarpColumns = 4 * kLaneQuads;
+constexpr int kLines = kTileK * kLaneQuads / 32;
+static_assert(kGroupWarps * kWarpColumns == kGradientTile && kTileK == 32, "a thread's lines");
+__device__ __forceinline__ int first_line(int lane) { return lane / 8 % 2 * 4 + lane / 16; }
+__device__ __forceinline__ constexpr int lines_on(int n) { return n % 2 * 2 + n / 2 * 8; }
+
+// A thread's share of a tile, and of the extra columns the line `lane`, four neighbours.
 struct HeldTile {
   float4 rows[kLines], columns[kLines];
   float extra[kThreadExtra];
@@ -25,53 +32,55 @@ struct TileLoads {
   const WeightProduct& p;
   int k_begin, k_end;
   int row, column;  // of its four neighbours
+  int line;         // its first
   int lane, warp;   // in the group
 
   __device__ TileLoads(const WeightProduct& product, const BlockShare& share)
       : p(product),
         k_begin(share.k_begin),
         k_end(share.k_end),
+        line(first_line(threadIdx.x % 32)),
         lane(threadIdx.x % 32),
         warp(threadIdx.x / 32 % kGroupWarps) {
-    row = min(share.first_row + 4 * lane, 4 * p.hidden - 4);
-    column = share.first_column + 4 * lane;
+    const int first = warp * kWarpColumns + lane % kLaneQuads * 4;
+    row = min(share.first_row + first, 4 * p.hidden - 4);
+    column = share.first_column + first;
     if (p.aligned) column = min(column, p.hidden - 4);
   }
 
   __device__ __forceinline__ int first_k(int tile) const { return k_begin + tile * kTileK; }
-  // Whether h0, whose magnitude is anything, is in the tile.
-  __device__ __forceinline__ bool is_initial(int tile) const { return first_k(tile) < p.batch; }
-
   __device__ __forceinline__ void load_lines(float4 (&to)[kLines], const float* from, int width,
                                              int tile) const {
-    const int64_t apart = static_cast<int64_t>(kGroupWarps) * width;
+    const auto at = [&](int n) {
+      return reinterpret_cast<const float4*>(from + static_cast<int64_t>(lines_on(n)) * width);
+    };
     if (first_k(tile + 1) <= k_end) {
 #pragma unroll
       for (int n = 0; n < kLines; ++n) {
-        to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
+        to[n] = __ldg(at(n));
       }
       return;
     }
-    const int lines = k_end - first_k(tile) - warp;
+    const int lines = k_end - first_k(tile) - line;
 #pragma unroll
     for (int n = 0; n < kLines; ++n) {
       to[n] = {0.0f, 0.0f, 0.0f, 0.0f};
-      if (kGroupWarps * n < lines) to[n] = __ldg(reinterpret_cast<const float4*>(from + n * apart));
+      if (lines_on(n) < lines) to[n] = __ldg(at(n));
     }
   }
   __device__ __forceinline__ void load_rows(float4 (&to)[kLines], int tile) const {
-    const int64_t k = first_k(tile) + warp;
+    const int64_t k = first_k(tile) + line;
     load_lines(to, p.dgates + k * (4 * p.hidden) + row, 4 * p.hidden, tile);
   }
   __device__ __forceinline__ void load_columns(float4 (&to)[kLines], int tile) const {
-    if (p.aligned && !is_initial(tile)) {
-      const int64_t k = first_k(tile) + warp - p.batch;
+    if (p.aligned && first_k(tile) >= p.batch) {  // behind h0
+      const int64_t k = first_k(tile) + line - p.batch;
       load_lines(to, p.h + k * p.hidden + column, p.hidden, tile);
       return;
     }
 #pragma unroll
     for (int n = 0; n < kLines; ++n) {
-      const int k = first_k(tile) + warp + kGroupWarps * n;
+      const int k = first_k(tile) + line + lines_on(n);
       const float* from = k < k_end ? p.h_line(k) : nullptr;
       const int valid = from == nullptr ? 0 : p.hidden - column;
       to[n].x = valid > 0 ? __ldg(from + column) : 0.0f;

@@ -3,8 +3,14 @@
 //
 // Strategy: eight warps fill tiles and eight multiply them, so that the tensor cores never wait for
 // a load or a split. The eight that fill are two groups that take tiles in turn: while one finds
-// the largest gate gradient of its tile, scales, splits and stores it, the loads of the other's are
-// under way. Each warp that multiplies sums 16 rows of the block's 128, all columns.
+// the largest number of each row and column of its tile, scales, splits and stores them, the loads
+// of the other's are under way. Each warp that multiplies sums 16 rows of the block's 128, all
+// columns.
+//
+// Scales: a row (gate gradients of one gate and unit) has its own in every tile, and so has an
+// extra column. A unit's h lies in -1 .. 1 and is rarely tiny, so that one scale serves all columns
+// of nearly every tile; where it would lose bits, by a tiny h or a large h0, each column has its
+// own.
 //
 // Floor of a tile, cycles of an SM: 864 of tensor cores by wgmma (1728 by mma.sync), 900 of shared
 // memory.
@@ -19,8 +25,8 @@ namespace hdetach::cuda {
 namespace recurrent_weights {
 
 constexpr int kStages = 4;
-constexpr uint32_t kPower = 14;     // the largest of a tile is brought to 2^14 .. 2^15
-constexpr float kScaleH = 0x1p15f;  // |h| <= 1; h0 alone may exceed that
+constexpr uint32_t kPower = 14;  // the largest of a row or column is brought to 2^14 .. 2^15
+constexpr float kScaleH = 0x1p14f, kLeastH = 0x1p-12f;  // the one scale, for kLeastH <= |h| <= 1
 
 // By whom: the first two groups of four warps multiply, the others fill.
 constexpr int kMultiplyWarps = 8, kMultiplyGroups = kMultiplyWarps / kGroupWarps;
@@ -30,36 +36,48 @@ static_assert(kGradientTile == 64 * kMultiplyGroups && kHalfColumns == kGradient
 struct Stage {
   char rows[RowTile::kBytes], columns[ColumnTile::kBytes];
 };
-struct alignas(16) Inverses {  // of a stage's scales: what makes sums of its products true
-  float extra[kExtra], h;
-};
-struct Largest {  // of each warp's share of a tile
-  float4 rows, columns;
+// Of a stage: what makes sums of its products true is the factor of the row times that of the
+// column, which is 1 for a column of h that has the one scale.
+struct alignas(16) Factors {
+  float rows[kGradientTile], columns[kHalfColumns];
+  int one_scale[kGroupWarps];  // whether a warp's columns of h have it
 };
 struct Shared {
   Stage stages[kStages];
-  Largest largest[kGroups][2];
-  Inverses inverses[kStages];
+  Factors factors[kStages];
   StageRing<kStages> ring;
 };
 constexpr int kBytes = sizeof(Shared);
 
-__device__ __forceinline__ float largest(const float4 (&v)[kLines]) {
-  float out = 0.0f;
+// The largest magnitudes of a thread's four rows or columns, over all lines of the tile.
+__device__ __forceinline__ float4 largest(const float4 (&v)[kLines]) {
+  float4 out = {0.0f, 0.0f, 0.0f, 0.0f};
+  const auto include = [&](float4 other) {
+    out = {fmaxf(out.x, fabsf(other.x)), fmaxf(out.y, fabsf(other.y)), fmaxf(out.z, fabsf(other.z)),
+           fmaxf(out.w, fabsf(other.w))};
+  };
 #pragma unroll
-  for (int n = 0; n < kLines; ++n) {
-    out =
-        fmaxf(fmaxf(fmaxf(out, fabsf(v[n].x)), fabsf(v[n].y)), fmaxf(fabsf(v[n].z), fabsf(v[n].w)));
+  for (int n = 0; n < kLines; ++n) include(v[n]);
+#pragma unroll
+  for (int apart = kLaneQuads; apart < 32; apart *= 2) {
+    include({__shfl_xor_sync(~0u, out.x, apart), __shfl_xor_sync(~0u, out.y, apart),
+             __shfl_xor_sync(~0u, out.z, apart), __shfl_xor_sync(~0u, out.w, apart)});
   }
-  return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(out)));
+  return out;
 }
-__device__ __forceinline__ float largest(float4 v) {
-  return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w));
+__device__ __forceinline__ float4 scales_for(float4 largest) {
+  return {scale_to_power(largest.x, kPower), scale_to_power(largest.y, kPower),
+          scale_to_power(largest.z, kPower), scale_to_power(largest.w, kPower)};
+}
+// times * (1 / scale)
+__device__ __forceinline__ float4 inverse_powers(float4 scale, float times) {
+  return {inverse_power(scale.x) * times, inverse_power(scale.y) * times,
+          inverse_power(scale.z) * times, inverse_power(scale.w) * times};
+}
+__device__ __forceinline__ bool suits_one_scale(float largest_h) {
+  return largest_h == 0.0f || (largest_h >= kLeastH && largest_h <= 1.0f);
 }
 
-__device__ __forceinline__ void barrier_of_group(int group) {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(kGroupThreads) : "memory");
-}
 // A warp that multiplies needs more registers than one that fills, where they can be dealt out so.
 constexpr int kMultiplyRegisters = 152, kFillRegisters = 104;
 template <int kRegisters, bool kMore>
@@ -78,20 +96,20 @@ __device__ __forceinline__ void show_to_tensor_cores() {
 }
 
 template <class Tile>
-__device__ __forceinline__ void store_lines(char* tile, const float4 (&v)[kLines], float scale) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % kGroupWarps;
-  static_assert(kGroupWarps == 4, "lines of a thread are 4 apart, those it places anew 8");
-  const int at[2] = {Tile::at(warp, 4 * lane), Tile::at(warp + 4, 4 * lane)};
+__device__ __forceinline__ void store_lines(char* tile, const float4 (&v)[kLines], float4 scale,
+                                            int first) {
+  const int line = first_line(threadIdx.x % 32);
+  const int at[2] = {Tile::at(line, first), Tile::at(line + lines_on(1), first)};
 #pragma unroll
   for (int n = 0; n < kLines; ++n) {
+    static_assert(lines_on(2) == 8, "every second line is eight on");
     Tile::store_quad(tile + at[n % 2] + n / 2 * Tile::kEightLines,
-                     {v[n].x * scale, v[n].y * scale, v[n].z * scale, v[n].w * scale});
+                     {v[n].x * scale.x, v[n].y * scale.y, v[n].z * scale.z, v[n].w * scale.w});
   }
 }
 
-// A warp has all lines of its columns: each has a scale of its own.
-__device__ __forceinline__ void store_extra(Stage& stage, Inverses& inverses,
-                                            const float (&v)[kThreadExtra], float inverse_rows) {
+__device__ __forceinline__ void store_extra(Stage& stage, Factors& factors,
+                                            const float (&v)[kThreadExtra]) {
   const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % kGroupWarps * kThreadExtra;
   float scaled[kThreadExtra];
 #pragma unroll
@@ -99,7 +117,7 @@ __device__ __forceinline__ void store_extra(Stage& stage, Inverses& inverses,
     const uint32_t most = __reduce_max_sync(~0u, __float_as_uint(fabsf(v[e])));
     const float scale = scale_to_power(__uint_as_float(most), kPower);
     scaled[e] = v[e] * scale;
-    if (lane == 0) inverses.extra[first + e] = inverse_rows * inverse_power(scale);
+    if (lane == 0) factors.columns[kGradientTile + first + e] = inverse_power(scale) * kScaleH;
   }
   ColumnTile::store_quad(stage.columns + ColumnTile::at(lane, kGradientTile + first),
                          {scaled[0], scaled[1], scaled[2], scaled[3]});
@@ -114,49 +132,52 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
   loads.load_rows(held.rows, group);
   loads.load_columns(held.columns, group);
   loads.load_extra(held.extra, group);
+  const int first = loads.warp * kWarpColumns + loads.lane % kLaneQuads * 4;  // of the tile
   StageRing<kStages>::Place place{group};
-  int parity = 0;
 #pragma unroll 1
   for (int tile = group; tile < tiles; tile += kGroups) {
-    Largest& most = shared.largest[group][parity];
-    const bool initial = loads.is_initial(tile);
-    const float most_rows = largest(held.rows);
-    const float most_columns = initial ? largest(held.columns) : 0.0f;
-    if (loads.lane == 0) {
-      reinterpret_cast<float*>(&most.rows)[loads.warp] = most_rows;
-      reinterpret_cast<float*>(&most.columns)[loads.warp] = most_columns;
-    }
-    barrier_of_group(group);
-    const float scale = scale_to_power(largest(most.rows), kPower);
-    const float most_h = largest(most.columns);
-    const float scale_h = most_h > 1.0f ? scale_to_power(most_h, kPower) : kScaleH;
+    const float4 most_h = largest(held.columns);
+    const bool one_scale =
+        __all_sync(~0u, suits_one_scale(most_h.x) && suits_one_scale(most_h.y) &&
+                            suits_one_scale(most_h.z) && suits_one_scale(most_h.w));
+    float4 scale = {kScaleH, kScaleH, kScaleH, kScaleH};
+    if (!one_scale) scale = scales_for(most_h);
 
     shared.ring.wait_until_empty(place);
     Stage& stage = shared.stages[place.stage];
-    Inverses& inverses = shared.inverses[place.stage];
-    const bool more = tile + kGroups < tiles;
-    store_lines<ColumnTile>(stage.columns, held.columns, scale_h);
+    Factors& factors = shared.factors[place.stage];
+    const bool more = tile + kGroups < tiles, keeps = loads.lane < kLaneQuads;
+    store_lines<ColumnTile>(stage.columns, held.columns, scale, first);
     if (more) loads.load_columns(held.columns, tile + kGroups);
-    store_lines<RowTile>(stage.rows, held.rows, scale);
+    if (keeps) *reinterpret_cast<float4*>(factors.columns + first) = inverse_powers(scale, kScaleH);
+    scale = scales_for(largest(held.rows));
+    store_lines<RowTile>(stage.rows, held.rows, scale, first);
     if (more) loads.load_rows(held.rows, tile + kGroups);
-    store_extra(stage, inverses, held.extra, inverse_power(scale));
+    if (keeps)
+      *reinterpret_cast<float4*>(factors.rows + first) = inverse_powers(scale, 1.0f / kScaleH);
+    store_extra(stage, factors, held.extra);
     if (more) loads.load_extra(held.extra, tile + kGroups);
-    if (loads.lane + loads.warp == 0) {
-      inverses.h = inverse_power(scale) * inverse_power(scale_h);
-    }
+    if (loads.lane == 0) factors.one_scale[loads.warp] = one_scale;
     show_to_tensor_cores();
     __syncwarp();
     if (loads.lane == 0) shared.ring.say_full(place);
     place.advance(kGroups);
-    parity ^= 1;
   }
 }
 
 // Only some lanes of a warp that multiplies read a stage's scales, and each of them says itself
 // that it has: racecheck takes no other lane's word for it.
-constexpr int kReaders = 4;
-__device__ __forceinline__ float from_reader(float value) {
-  return __shfl_sync(~0u, value, threadIdx.x % kReaders);
+constexpr int kReaders = 8;
+__device__ __forceinline__ float from_reader(float value, int reader) {
+  return __shfl_sync(~0u, value, reader);
+}
+
+// The factors of columns 8 j + lane % 4 * 2 and the one after it.
+__device__ __forceinline__ float2 column_factors(const Factors& factors, int j) {
+  const int lane = threadIdx.x % 32;
+  float2 out = {};
+  if (lane < 4) out = *reinterpret_cast<const float2*>(factors.columns + 8 * j + lane * 2);
+  return {from_reader(out.x, lane % 4), from_reader(out.y, lane % 4)};
 }
 
 // What the others do, and where their sums go.
@@ -164,47 +185,57 @@ __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const B
                                                  int group, Shared& shared) {
   constexpr int kMainTiles = kGradientTile / 8;
   const int lane = threadIdx.x % 32, tiles = share.tiles();
+  const int warp_row = threadIdx.x / 32 * 16;
   float sum[kHalfColumnTiles][4] = {};
   StageRing<kStages>::Place place{0};
 #pragma unroll 1
   for (int tile = 0; tile < tiles; ++tile) {
     shared.ring.wait_until_full(place);
     const Stage& stage = shared.stages[place.stage];
-    const Inverses& inverses = shared.inverses[place.stage];
-    float inverse = 0.0f;
-    float2 extra[kExtra / 8] = {};
+    const Factors& factors = shared.factors[place.stage];
+    float rows[2] = {};
+    bool one_scale = true;
     if (lane < kReaders) {
-      inverse = inverses.h;
+      rows[0] = factors.rows[warp_row + lane];
+      rows[1] = factors.rows[warp_row + 8 + lane];
+      one_scale = factors.one_scale[lane % kGroupWarps];
+    }
+    // Of the thread's rows, lane / 4 and 8 on.
+    const float row_factors[2] = {from_reader(rows[0], lane / 4), from_reader(rows[1], lane / 4)};
+    float2 extra[kExtra / 8];
 #pragma unroll
-      for (int j = 0; j < kExtra / 8; ++j) {
-        extra[j] = *reinterpret_cast<const float2*>(inverses.extra + 8 * j + lane * 2);
+    for (int j = 0; j < kExtra / 8; ++j) extra[j] = column_factors(factors, kMainTiles + j);
+
+    const auto emptied = [&] {
+      __syncwarp();
+      if (lane < kReaders) shared.ring.say_empty(place);
+    };
+    const auto add = [&](int j, const float(&d)[4], float2 columns) {
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        sum[j][v] = fmaf(d[v] * row_factors[v / 2], v % 2 == 0 ? columns.x : columns.y, sum[j][v]);
       }
-    }
-    inverse = from_reader(inverse);
+    };
+    const uint32_t rows_at = shared_address(stage.rows), columns_at = shared_address(stage.columns);
+    if (__all_sync(~0u, one_scale)) {
+      multiply_half_tiles(rows_at, columns_at, group, emptied, [&](int j, const float(&d)[4]) {
+        if (j >= kMainTiles) return add(j, d, extra[j - kMainTiles]);
 #pragma unroll
-    for (int j = 0; j < kExtra / 8; ++j) {
-      extra[j] = {from_reader(extra[j].x), from_reader(extra[j].y)};
+        for (int v = 0; v < 4; ++v) sum[j][v] = fmaf(d[v], row_factors[v / 2], sum[j][v]);
+      });
+    } else {
+      multiply_half_tiles(
+          rows_at, columns_at, group, [] {},
+          [&](int j, const float(&d)[4]) {
+            add(j, d, j < kMainTiles ? column_factors(factors, j) : extra[j - kMainTiles]);
+          });
+      emptied();
     }
-    multiply_half_tiles(
-        shared_address(stage.rows), shared_address(stage.columns), group,
-        [&] {
-          __syncwarp();
-          if (lane < kReaders) shared.ring.say_empty(place);
-        },
-        [&](int j, const float(&d)[4]) {
-#pragma unroll
-          for (int v = 0; v < 4; ++v) {
-            const float back = j < kMainTiles ? inverse
-                               : v % 2 == 0   ? extra[j - kMainTiles].x
-                                              : extra[j - kMainTiles].y;
-            sum[j][v] = fmaf(d[v], back, sum[j][v]);
-          }
-        });
     place.advance(1);
   }
 
   const int stride = p.plan.part_columns, main_columns = stride - kExtra;
-  const int first_row = share.first_row + threadIdx.x / 32 * 16 + lane / 4;
+  const int first_row = share.first_row + warp_row + lane / 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = first_row + 8 * half;
