@@ -126,9 +126,12 @@ TEST(ReportData, NothingInItCanEndItsScript) {
   const std::string evil = "</script><script>alert(1)</script><!--\xE2\x80\xA8\xE2\x80\xA9&'\"";
   const fs::path run = folder / "<script>/<img src=x onerror=alert(1)>/seed-1";
   write_copy_run(run, {0.5}, "task = \"copy\"\nhidden = 64\n\"<b>\" = \"<script>\"\n");
-  write(run / "result.json", result_json(evil, evil));
+  write(run / "result.json", result_json("diverged", evil));
   write(run / "sessions.jsonl", json({{"cpu", evil}}).dump() + "\n");
   write(run / "xray.jsonl", json({{"epoch", 1}, {evil, evil}}).dump() + "\n");
+  const fs::path other = run.parent_path() / "seed-2";
+  write_copy_run(other, {0.5}, "task = \"copy\"\nhidden = 64\n");
+  write(other / "result.json", result_json(evil, "done"));
   const std::string data = data_of(folder / "<script>", {evil, {evil}, "", false});
   for (const char* part : {"<", "\xE2\x80\xA8", "\xE2\x80\xA9"}) EXPECT_FALSE(contains(data, part));
   const json read = json::parse(data);
@@ -140,6 +143,9 @@ TEST(ReportData, NothingInItCanEndItsScript) {
   EXPECT_EQ(shown["sessions"][0]["cpu"], evil);
   EXPECT_EQ(shown["xray"][0][evil], evil);
   EXPECT_EQ(shown["config"]["<b>"], "<script>");
+  const auto& notices = read["notices"];  // of config.toml and result.json
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_TRUE(contains(notices[1], "status is \"" + evil)) << notices;
 }
 
 // Bytes that no JSON may hold, in each file of a run: the data stays JSON, the file is named, and
