@@ -172,6 +172,19 @@ TEST_P(Sequence, InfinityDoesWhatTheReferenceDoes) {
   EXPECT_TRUE(got.c.isfinite().equal(want.c.isfinite()));
 }
 
+// An overflow must be seen, in every gradient that it reaches: trainers skip such an update.
+TEST_P(Sequence, AnInfiniteGradientIsNotHidden) {
+  Problem p = problem({"infinite gradient", 6, 5, 3, 20});
+  p.dh[3][2][7] = INFINITY;
+  const Outcome want = run(p, lstm_reference), got = run(p);
+  EXPECT_FALSE(want.grads[4].isfinite().all().item<bool>());
+  for (int i = 0; i < kArgs; ++i) {
+    const Tensor hidden =
+        got.grads[i].isfinite().logical_and(want.grads[i].isfinite().logical_not());
+    EXPECT_FALSE(hidden.any().item<bool>()) << kArgNames[i];
+  }
+}
+
 // Kernels of the CPU count floats below 1.2e-38 as zero (the reference does not), the caller's
 // thread does not.
 TEST_P(Sequence, TinyGradientsAreFlushedAndTheModeIsPutBack) {

@@ -47,12 +47,14 @@ def _check_draw(generator: torch.Generator, device: torch.device) -> None:
             "be frozen into the graph, and every replay would block the same steps. Set "
             "generator=None (the GPU's default generator draws anew at every replay), or pass "
             "scales= in a tensor on the GPU that you fill before each replay")
-    if _in_backward_pass():
+    # Checkpointing restores torch's own generators.
+    of_torch = (torch.default_generator, *torch.cuda.default_generators)
+    if _in_backward_pass() and not any(generator is each for each in of_torch):
         raise RuntimeError(
-            "hdetach: forward runs inside a backward pass (activation checkpointing recomputes "
-            "it), and would draw again from generator: the gradient would be that of another "
-            "draw. Set generator=None (checkpoint restores torch's default generator), or draw "
-            "outside of the checkpoint and pass scales=module.draw_scales(...)")
+            "hdetach: forward runs inside a backward pass, as activation checkpointing does to "
+            "recompute it. A draw from generator there would be another one than the first pass "
+            "had, and the gradient that of another draw. Set generator=None (checkpoint restores "
+            "torch's default generators), or draw outside and pass scales=module.draw_scales(...)")
 
 
 def _in_backward_pass() -> bool:

@@ -169,6 +169,13 @@ class Draws(TestCase):
                 self.assertSame(state, module.generator.get_state())
                 module(x)[0].sum().backward()  # and nothing is left behind
 
+    def test_checkpoint_takes_torchs_own_generator(self):
+        own = torch.cuda.default_generators[0] if DEVICE == "cuda" else torch.default_generator
+        for reentrant in (True, False):
+            module = hdetach.LSTM(4, 8, detach=0.5, device=DEVICE, generator=own)
+            plain, recomputed = self.checkpointed(module, reentrant)
+            self.assertSame(plain, recomputed)
+
     def test_checkpoint_with_scales_drawn_outside(self):
         module = hdetach.LSTM(4, 8, detach=0.5, device=DEVICE, generator=generator())
         for reentrant in (True, False):

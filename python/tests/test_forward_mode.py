@@ -82,6 +82,71 @@ class ForwardMode(TestCase):
             with self.assertRaisesRegex(RuntimeError, "forward-mode"):
                 module(PackedSequence(dual, *packed[1:]))
 
+    def test_tangents_that_arrive_in_the_backward_pass(self):
+        """A tangent in a head behind the module: forward mode over reverse mode."""
+        scales = ([(torch.arange(12, device=DEVICE) % 3 > 0).float()], [])
+        for kind in ("dense", "packed", "two"):
+            modules = [hdetach.LSTM(4, 8, device=DEVICE)]
+            if kind == "two":
+                modules.append(hdetach.LSTM(8, 8, device=DEVICE))
+            x = make_input("unsorted", 12, 3, 4, torch.float32)[0] if kind == "packed" else leaf(
+                12, 3, 4)
+            head, u = leaf(8, 1).detach(), leaf(8, 1).detach()
+            parameters = [p for module in modules for p in module.parameters()]
+
+            def loss(w):
+                out = x
+                for module in modules:
+                    out = module(out, scales=scales)[0]
+                out = out.data if isinstance(out, PackedSequence) else out
+                return (out @ w).tanh().sum()
+
+            # d/ds of the gradient at head + s u, by reverse mode over reverse mode.
+            w = head.clone().requires_grad_()
+            gradient = torch.autograd.grad(loss(w), parameters, create_graph=True)
+            v = [torch.randn_like(part) for part in gradient]
+            product = sum((a * b).sum() for a, b in zip(gradient, v))
+            want = self.inner(torch.autograd.grad(product, [w]), [u])
+            with forward_ad.dual_level(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = torch.autograd.grad(loss(forward_ad.make_dual(head, u)), parameters)
+                parts = [forward_ad.unpack_dual(part) for part in found]
+            self.assertClose([part.primal for part in parts],
+                             [part.detach() for part in gradient], "gradient")
+            got = self.inner([part.tangent for part in parts], v)
+            self.assertLess(abs(got - want), 1e-4 * (1 + abs(want)), kind)
+
+    def test_transforms_in_transforms_are_refused(self):
+        """Right with float64; in float32 a kernel would be taken for a constant."""
+        func = getattr(torch, "func", None)
+        if func is None:
+            try:
+                import functorch as func
+            except ImportError:
+                self.skipTest("neither torch.func nor functorch")
+        module = hdetach.LSTM(4, 8, device=DEVICE)
+        x, u = leaf(6, 3, 4).detach(), leaf(6, 3, 4).detach()
+
+        def loss(y):
+            return module(y)[0].square().sum()
+
+        self.assertClose([func.grad(loss)(x)], torch.autograd.grad(loss(x.requires_grad_()), [x]),
+                         "gradient")
+        x = x.detach()
+        out, pullback = func.vjp(lambda y: module(y)[0], x)
+        v = torch.randn_like(out)
+        want = torch.autograd.grad(module(x.requires_grad_())[0], [x], v)
+        self.assertClose([pullback(v)[0].detach()], want, "vjp")
+        x = x.detach()
+        with self.assertRaises(RuntimeError):
+            func.jvp(func.grad(loss), (x,), (u,))
+        with self.assertRaises(RuntimeError):
+            func.grad(lambda y: (func.grad(loss)(y) * u).sum())(x)
+        module, x, u = module.double(), x.double(), u.double()
+        forward = func.jvp(func.grad(loss), (x,), (u,))[1]
+        reverse = func.grad(lambda y: (func.grad(loss)(y) * u).sum())(x)
+        self.assertClose([forward], [reverse], "second derivative")
+
     @unittest.skipUnless(hasattr(torch, "func"), f"torch {torch.__version__} has no torch.func")
     def test_func_jvp(self):
         arguments = self.sizes()

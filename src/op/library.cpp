@@ -1,5 +1,6 @@
 // Every operator that Python and TorchScript see, by its schema.
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/library.h>
 
 #include <string>
@@ -168,6 +169,12 @@ TORCH_LIBRARY_IMPL(hdetach, CPU, m) {
 TORCH_LIBRARY_IMPL(hdetach, CUDA, m) {
   m.impl("lstm_forward", lstm_forward_kernel);
   m.impl("lstm_backward", lstm_backward_kernel);
+}
+// lstm calls them below autograd. Who calls them above it (a graph recorded below it, a functorch
+// transform within another) would lose gradients in silence; this has them raise instead.
+TORCH_LIBRARY_IMPL(hdetach, Autograd, m) {
+  m.impl("lstm_forward", torch::autograd::autogradNotImplementedFallback());
+  m.impl("lstm_backward", torch::autograd::autogradNotImplementedFallback());
 }
 TORCH_LIBRARY_IMPL(hdetach, Meta, m) {
   m.impl("lstm_forward", lstm_forward_meta);

@@ -46,14 +46,20 @@ variable_list call_backward(const LstmInputs& in, const at::Tensor& h, const at:
   return {dx, dh0, dc0, dw_ih, dw_hh, db_ih, db_hh};
 }
 
-// The first gradient as a differentiable function of everything: the reference's own graph.
-variable_list differentiable_backward(const LstmInputs& in, const at::Tensor& dh,
-                                      const at::Tensor& dc, const Wanted& wanted) {
+// The gradient by the reference's own operations, on which torch can build: with `create_graph` a
+// differentiable function of everything, else with the tangents of what arrives.
+variable_list reference_backward(const LstmInputs& in, const at::Tensor& dh, const at::Tensor& dc,
+                                 const Wanted& wanted, bool create_graph) {
   const c10::impl::ExcludeDispatchKeyGuard full_precision(c10::autocast_dispatch_keyset);
-  // Views cut the paths by which one argument may depend on another outside this op.
-  const auto view = [](const at::Tensor& t) { return t.defined() ? t.view_as(t) : t; };
-  const variable_list args{view(in.x),    view(in.h0),   view(in.c0),  view(in.w_ih),
-                           view(in.w_hh), view(in.b_ih), view(in.b_hh)};
+  const c10::AutoGradMode with_graph(true);
+  // Views cut the paths by which one argument may depend on another outside this op. A saved
+  // argument requires no gradient any more where a functorch transform around it has ended.
+  variable_list args{in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh};
+  for (int i = 0; i < 7; ++i) {
+    if (!args[i].defined()) continue;
+    args[i] = create_graph ? args[i].view_as(args[i]) : args[i].detach();
+    if (wanted[i] && !args[i].requires_grad()) args[i].requires_grad_();
+  }
   const auto [h, c] = lstm_reference(args[0], args[1], args[2], args[3], args[4], args[5], args[6],
                                      in.h_scale, in.c_scale, in.lengths);
   variable_list outputs, output_grads, inputs;
@@ -63,7 +69,7 @@ variable_list differentiable_backward(const LstmInputs& in, const at::Tensor& dh
     if (wanted[i]) inputs.push_back(args[i]);
   }
   const variable_list grads = torch::autograd::grad(outputs, inputs, output_grads,
-                                                    /*retain_graph=*/true, /*create_graph=*/true,
+                                                    /*retain_graph=*/create_graph, create_graph,
                                                     /*allow_unused=*/true);
   variable_list all(7);
   for (int i = 0, next = 0; i < 7; ++i) {
@@ -93,6 +99,9 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
                         steering.h_scale,
                         steering.c_scale,
                         steering.lengths};
+    // Function turned it off, also for a functorch transform around this one, which must see that
+    // this op has no gradient there (library.cpp).
+    const c10::AutoGradMode as_called(true);
     const auto [h, c, gates] = call_forward(in, /*keep_gates=*/true, steering.kernel);
     context->save_for_backward({in.x, in.h0, in.c0, in.w_ih, in.w_hh, in.b_ih, in.b_hh, in.h_scale,
                                 in.c_scale, in.lengths, h, c, gates});
@@ -115,8 +124,10 @@ struct LstmFunction : torch::autograd::Function<LstmFunction> {
     variable_list result(8);  // the eighth argument, the steering, has no gradient
     if (!grads[0].defined() && !grads[1].defined()) return result;
     variable_list found;
-    if (c10::GradMode::is_enabled()) {
-      found = differentiable_backward(in, grads[0], grads[1], wanted);
+    const bool create_graph = c10::GradMode::is_enabled();
+    const auto is_dual = [](const at::Tensor& t) { return t.defined() && has_tangent(t); };
+    if (create_graph || is_dual(grads[0]) || is_dual(grads[1])) {
+      found = reference_backward(in, grads[0], grads[1], wanted, create_graph);
     } else {
       found = call_backward(in, saved[10], saved[11], saved[12], grads[0], grads[1], wanted,
                             context->saved_data["kernel"].toStringRef());

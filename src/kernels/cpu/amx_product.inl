@@ -2,8 +2,8 @@
 // task splits its rows of x and h, or of gate gradients, once a step; weights are split once a
 // pass; for weight gradients the chunk's x and h are split and transposed, its gate gradients split
 // as they are. Row tiles have as few rows as cover the batch evenly, since a tile product costs one
-// cycle a row. Limits: infinities count as the largest bf16. Columns are padded to 32. Measured
-// with `hdetach bench --kernel cpu-amx,cpu-avx512`.
+// cycle a row. Limits: an infinity counts as the largest bf16, and as NaN in the backward pass.
+// Columns are padded to 32. Measured with `hdetach bench --kernel cpu-amx,cpu-avx512`.
 #pragma once
 
 #include "kernels/cpu/amx_tile_product.inl"
@@ -74,7 +74,8 @@ struct AmxProduct {
         for (int i = 0; i < 16; ++i) store(down[k % kTileDepth + i], float_of(w[i]));
         if (k % kTileDepth == 0) continue;
         Tile* planes = tiles + k / kTileDepth * kTilePlanes;
-        for (int i = 0; i < 16; ++i) split(load(down[i]), load(down[i + 16]), planes, i);
+        for (int i = 0; i < 16; ++i)
+          split(finite(load(down[i])), finite(load(down[i + 16])), planes, i);
       }
     }
   }
@@ -95,7 +96,8 @@ struct AmxProduct {
       for (int64_t k = input + hidden; k < depth * kTileDepth; ++k) stage[k] = 0.0f;
       for (int64_t d = 0; d < depth; ++d) {
         const float* from = stage + d * kTileDepth;
-        split(load(from), load(from + 16), at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
+        split(finite(load(from)), finite(load(from + 16)),
+              at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
       }
     }
     configure_tiles(static_cast<int>(at.height));
@@ -153,7 +155,8 @@ struct AmxProduct {
       for (int64_t half = 0; half < 2; ++half) {
         Tile* planes = to + (tile * depth + block * 2 + half) * kTilePlanes;
         for (int64_t i = 0; i < 16; ++i) {
-          split(row(half * kTileDepth + i), row(half * kTileDepth + 16 + i), planes, i);
+          split(finite_or_nan(row(half * kTileDepth + i)),
+                finite_or_nan(row(half * kTileDepth + 16 + i)), planes, i);
         }
       }
     }
@@ -180,7 +183,8 @@ struct AmxProduct {
       const int64_t slot = job.slot(t, rows[r]);
       for (int64_t d = 0; d < depth; ++d) {
         const float* from = job.dgates(d / 2, slot) + d % 2 * kTileDepth;
-        split(load(from), load(from + 16), at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
+        split(finite_or_nan(load(from)), finite_or_nan(load(from + 16)),
+              at.tile(tiles, r, planes) + d * kTilePlanes, at.row(r));
       }
     }
     configure_tiles(static_cast<int>(at.height));
@@ -229,8 +233,8 @@ struct AmxProduct {
       __m512i across[kTilePlanes][16];
       for (int64_t i = 0; i < 16; ++i) {
         __m512i parts[kTilePlanes];
-        take_parts(load(stage + i * space.stage_stride + column),
-                   load(stage + (i + 16) * space.stage_stride + column), parts);
+        take_parts(finite_or_nan(load(stage + i * space.stage_stride + column)),
+                   finite_or_nan(load(stage + (i + 16) * space.stage_stride + column)), parts);
         for (int p = 0; p < kTilePlanes; ++p) across[p][i] = parts[p];
       }
       for (int p = 0; p < kTilePlanes; ++p) {
@@ -252,7 +256,8 @@ struct AmxProduct {
       for (int64_t d = 0; d < depth; ++d) {
         for (int64_t i = 0; i < 16; ++i) {
           const int64_t slot = d * kTileDepth + i;
-          split(row(slot, gate), row(slot + 16, gate), tiles + d * kTilePlanes, i);
+          split(finite_or_nan(row(slot, gate)), finite_or_nan(row(slot + 16, gate)),
+                tiles + d * kTilePlanes, i);
         }
       }
     }

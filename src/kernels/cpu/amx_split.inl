@@ -31,9 +31,11 @@ inline V finite(V a) {
   return at_most(limit, at_least(sub(splat(0.0f), limit), a));
 }
 
+// But of a gradient, an infinity is not hidden: it becomes NaN.
+inline V finite_or_nan(V a) { return add(finite(a), sub(a, a)); }
+
+// Of finite() numbers.
 inline void take_parts(V first, V second, __m512i (&parts)[kTilePlanes]) {
-  first = finite(first);
-  second = finite(second);
   parts[0] = take_part<true>(first, second);
   parts[1] = take_part<false>(first, second);
   parts[2] = take_part<false>(first, second);
