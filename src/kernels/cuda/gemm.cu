@@ -11,6 +11,8 @@
 // Limits: none in the sizes; 16 byte copies where inputs are a multiple of four, else 4 byte ones.
 // Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300's projection 26 us, 2.5
 // TB/s; caption's 133 us, 40 TFLOP/s of float32.
+#include <algorithm>
+
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/gemm_tile.cuh"
@@ -29,16 +31,22 @@ struct Projection {
   const float* b_ih;  // [R, 4H] or null
   const float* b_hh;
   float* out;  // [R, M, H, 4]
-  int rows;    // M = T B
+  int rows;    // M = T B, or those of the launch
   int input, hidden;
-  bool aligned;  // rows of x and w_ih start at 16 bytes
+  int64_t x_apart, out_apart;  // of replicas
+  bool aligned;                // rows of x and w_ih start at 16 bytes
 
+  void skip_rows(int64_t count) {
+    x += count * input;
+    out += count * 4 * hidden;
+    rows -= static_cast<int>(count);
+  }
   __device__ void move_to_replica(int64_t r) {
-    x += r * rows * input;
+    x += r * x_apart;
     w_ih += r * 4 * hidden * input;
     if (b_ih != nullptr) b_ih += r * 4 * hidden;
     if (b_hh != nullptr) b_hh += r * 4 * hidden;
-    out += r * rows * 4 * hidden;
+    out += r * out_apart;
   }
   __device__ float bias(int row) const {
     return (b_ih == nullptr ? 0.0f : b_ih[row]) + (b_hh == nullptr ? 0.0f : b_hh[row]);
@@ -103,9 +111,8 @@ __global__ void __launch_bounds__(kThreads, 1) project_tiles(Projection p) {
   p.move_to_replica(blockIdx.z);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const SplitSum share = SplitSum::of_cluster((p.input + kTileK - 1) / kTileK);
-  const int columns = 4 * p.hidden, column_tiles = (columns + kTileColumns - 1) / kTileColumns;
-  const int first_column = share.tile() % column_tiles * kTileColumns;
-  const int first_row = share.tile() / column_tiles * kTileRows;
+  const int first_column = share.tile_x() * kTileColumns, first_row = blockIdx.y * kTileRows;
+  const int columns = 4 * p.hidden;
   const auto x_line = [&](int line) {
     const int row = first_row + line;
     return row < p.rows ? p.x + static_cast<int64_t>(row) * p.input : nullptr;
@@ -161,8 +168,16 @@ struct InputGradient {
   const float* dgates;  // [R, T B, 4H]
   const float* w_ih;    // [R, 4H, I]
   float* dx;            // [R, T B, I]
-  int rows, hidden, input;
-  bool aligned;  // rows of w_ih and dx start at 16 bytes
+  int rows;             // T B, or those of the launch
+  int hidden, input;
+  int64_t dgates_apart, dx_apart;  // of replicas
+  bool aligned;                    // rows of w_ih and dx start at 16 bytes
+
+  void skip_rows(int64_t count) {
+    dgates += count * 4 * hidden;
+    dx += count * input;
+    rows -= static_cast<int>(count);
+  }
 };
 
 template <int kColumns>
@@ -178,15 +193,13 @@ __global__ void __launch_bounds__(kThreads, 1) input_products(InputGradient p) {
   float* stages = reinterpret_cast<float*>(shared);
   const int64_t replica = blockIdx.z;
   const int gates = 4 * p.hidden;
-  p.dgates += replica * p.rows * gates;
+  p.dgates += replica * p.dgates_apart;
   p.w_ih += replica * gates * p.input;
-  p.dx += replica * p.rows * p.input;
+  p.dx += replica * p.dx_apart;
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const int tiles = (gates + kTileK - 1) / kTileK;
   const SplitSum share = kSplit ? SplitSum::of_cluster(tiles) : SplitSum::alone(tiles);
-  const int column_tiles = (p.input + kColumns - 1) / kColumns;
-  const int first_column = share.tile() % column_tiles * kColumns;
-  const int first_row = share.tile() / column_tiles * kTileRows;
+  const int first_column = share.tile_x() * kColumns, first_row = blockIdx.y * kTileRows;
   const int warp_row = warp % kWarpsM * 16 * kTilesM, warp_column = warp / kWarpsM * 8 * kTilesN;
 
   Accumulators<kTilesM, kTilesN> sum;
@@ -264,8 +277,9 @@ unsigned cluster_size(dim3 tiles, int k) {
 
 // tiles: columns, rows, replicas.
 template <typename Params>
-void launch(void (*kernel)(Params), dim3 tiles, unsigned cluster, int stage_floats, const Params& p,
+void launch(void (*kernel)(Params), dim3 tiles, unsigned cluster, int stage_floats, Params p,
             cudaStream_t stream) {
+  constexpr unsigned kMostAlongY = 65535;  // of a grid; more rows take several launches
   const int bytes = kStages * stage_floats * static_cast<int>(sizeof(float));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "cudaFuncSetAttribute(tiles)");
@@ -273,13 +287,16 @@ void launch(void (*kernel)(Params), dim3 tiles, unsigned cluster, int stage_floa
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {cluster, 1, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(tiles.x * tiles.y * cluster, 1, tiles.z);  // y ends at 65,535
   config.blockDim = dim3(kThreads);
   config.dynamicSmemBytes = static_cast<size_t>(bytes);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = cluster > 1 ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, p), "launch of tiles");
+  for (unsigned first = 0; first < tiles.y; first += kMostAlongY) {
+    config.gridDim = dim3(tiles.x * cluster, std::min(tiles.y - first, kMostAlongY), tiles.z);
+    check(cudaLaunchKernelEx(&config, kernel, p), "launch of tiles");
+    p.skip_rows(int64_t{kMostAlongY} * kTileRows);
+  }
 }
 
 }  // namespace
@@ -294,6 +311,8 @@ void project_inputs(const LstmArgs& args, float* projected) {
   p.b_hh = args.weights.b_hh;
   p.out = projected;
   p.rows = static_cast<int>(s.steps * s.batch);
+  p.x_apart = s.steps * s.batch * s.input;
+  p.out_apart = s.steps * s.batch * 4 * s.hidden;
   p.input = static_cast<int>(s.input);
   p.hidden = static_cast<int>(s.hidden);
   p.aligned = p.input % 4 == 0 && starts_at_16_bytes(p.x) && starts_at_16_bytes(p.w_ih);
@@ -325,6 +344,8 @@ void gate_gradients_to_inputs_and_weights(const BackwardArgs& args, const float*
   p.w_ih = args.weights.w_ih;
   p.dx = args.dx;
   p.rows = static_cast<int>(s.steps * s.batch);
+  p.dgates_apart = s.steps * s.batch * 4 * s.hidden;
+  p.dx_apart = s.steps * s.batch * s.input;
   p.hidden = static_cast<int>(s.hidden);
   p.input = static_cast<int>(s.input);
   p.aligned = s.input % 4 == 0 && starts_at_16_bytes(p.w_ih) && starts_at_16_bytes(p.dx);

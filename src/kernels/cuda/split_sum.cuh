@@ -28,8 +28,8 @@ struct SplitSum {
     return {blocks, rank, rank * each + min(rank, more), each + (rank < more ? 1 : 0)};
   }
 
-  // The cluster's tile: all of them are along x, where a grid has room.
-  __device__ __forceinline__ int tile() const { return static_cast<int>(blockIdx.x) / blocks; }
+  // The cluster's tile along x.
+  __device__ __forceinline__ int tile_x() const { return static_cast<int>(blockIdx.x) / blocks; }
 
   // Whether this block finishes that unit.
   __device__ __forceinline__ bool owns(int i, int half) const {
