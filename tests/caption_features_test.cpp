@@ -183,6 +183,18 @@ TEST_F(FeatureFileTest, ASkippedImageHasNoFeaturesAndIsKnownLater) {
   EXPECT_EQ(found.rows, (std::unordered_map<int64_t, int64_t>{{5, 0}, {9, 2}}));
 }
 
+TEST_F(FeatureFileTest, BehindALinkImagesAreSkippedToo) {
+  const std::string real = path().string() + ".real";
+  std::filesystem::create_symlink(real, path());
+  FeatureFile file = open();
+  file.mark(1, true);
+  file.append(rows_);
+  file.complete();
+  EXPECT_TRUE(std::filesystem::is_symlink(path()));
+  EXPECT_TRUE(std::filesystem::is_regular_file(real));
+  EXPECT_TRUE(open().is_skipped(1));
+}
+
 TEST_F(FeatureFileTest, NumbersThatNoHalfHoldsAreRefused) {
   FeatureFile file = open();
   for (const float bad : {65505.0f, -1e30f, std::numeric_limits<float>::quiet_NaN()}) {

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 struct DamagedRun {
   const char* name;
   train::Config config;
-  std::vector<int64_t> stops;  // updates after which the run was stopped
+  std::vector<int64_t> stops;  // updates after which the run was stopped; 0: it is over
 };
 
 DamagedRun damaged_copy() {
@@ -40,7 +40,7 @@ DamagedRun damaged_copy() {
   config.epochs = 4;
   config.updates_per_epoch = 5;
   config.xray_every = 2;
-  return {"copy", config, {3, 5, 12}};
+  return {"copy", config, {3, 5, 12, 0}};
 }
 
 DamagedRun damaged_mnist() {
@@ -52,7 +52,7 @@ DamagedRun damaged_mnist() {
   config.batch = 10;
   config.epochs = 3;
   config.updates_per_epoch = 3;
-  return {"mnist", config, {2, 7}};
+  return {"mnist", config, {2, 7, 0}};
 }
 
 DamagedRun damaged_caption() {
@@ -68,7 +68,7 @@ DamagedRun damaged_caption() {
   config.beam = 1;
   config.epochs = 3;
   config.updates_per_epoch = 4;
-  return {"caption", config, {3, 9}};
+  return {"caption", config, {3, 9, 0}};
 }
 
 void PrintTo(const DamagedRun& kind, std::ostream* out) { *out << kind.name; }

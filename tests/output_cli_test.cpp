@@ -85,6 +85,20 @@ TEST_F(LostOutput, OfTrainingAndTheRunIsSaved) {
   }
 }
 
+// As `| head -1` does: what it tells is lost, not the work.
+TEST(BrokenPipe, DoesNotEndTraining) {
+  const TemporaryFolder root;
+  const auto training = [&](const std::string& name) {
+    return kTinyTraining + "'" + (root / name).string() + "'";
+  };
+  ASSERT_EQ(run(training("whole")).exit_code, 0);
+  const std::string told = (root / "told").string();
+  run(training("piped") + " 2>'" + told + "' | sh -c 'exec <&-; sleep 0.1'");
+  EXPECT_EQ(content(told), "hdetach: error: cannot write to standard output: Broken pipe\n");
+  EXPECT_TRUE(fs::exists(root / "piped/result.json"));
+  expect_equal_runs(root / "whole", root / "piped");
+}
+
 // The next files that are opened would get the numbers of those that are closed.
 TEST(ClosedOutput, IsWrittenIntoNoOtherFile) {
   const TemporaryFolder root;

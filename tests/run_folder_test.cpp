@@ -280,12 +280,22 @@ TEST_F(RunFolderTest, AMissingLineIsNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {all.substr(second), "metrics.jsonl:1: this is epoch 2, where 1 should stand"},
       {all.substr(0, second) + all.substr(third), "metrics.jsonl:2: this is epoch 3"},
-      {all.substr(0, third), "metrics.jsonl has 2 lines but the state is at epoch 3"}};
+      {all.substr(0, third), "metrics.jsonl has 2 lines, but the run is at epoch 3"}};
   for (const auto& [lines, wanted] : cases) {
     files::write(file("whole/metrics.jsonl"), lines);
     const std::string error = error_of([&] { run("whole", true); });
     EXPECT_NE(error.find(wanted), std::string::npos) << error;
     EXPECT_EQ(files::read(file("whole/metrics.jsonl")), lines);
+  }
+}
+
+TEST_F(RunFolderTest, SettingsWhoseEndIsCutOffAreRefused) {
+  run("whole", false, 17);
+  const std::string all = files::read(file("whole/config.toml"));
+  for (size_t end = all.find('\n') + 1; end < all.size(); end = all.find('\n', end) + 1) {
+    files::write(file("whole/config.toml"), all.substr(0, end));
+    const std::string error = error_of([&] { run("whole", true); });
+    EXPECT_NE(error.find("config.toml is damaged"), std::string::npos) << all.substr(0, end);
   }
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "formats/files.h"
 #include "tests/program.h"
 
 namespace {
@@ -130,8 +131,8 @@ TEST_F(Sweep, RunsEverythingOnceAndShowsItAgain) {
 }
 
 TEST_F(Sweep, AFailedRunFailsTheSweepAtItsEndAndNoOther) {
+  ASSERT_EQ(run(arguments(file("", "epochs = 1")) + " --quiet --only plain/seed-2").exit_code, 0);
   fs::create_directories(run_folder("plain/seed-1") / "lock");  // where train wants a file
-  fs::create_directories(run_folder("plain/seed-2"));
   std::ofstream(run_folder("plain/seed-2") / "result.json")
       << R"({"status":"diverged","epochs":0,"updates":3,"best_epoch":0,"best_valid_accuracy":-1,)"
          R"("seconds":1,"message":"the loss is inf"})";
@@ -144,7 +145,31 @@ TEST_F(Sweep, AFailedRunFailsTheSweepAtItsEndAndNoOther) {
       << result.err;
   EXPECT_TRUE(contains(result.err, "plain/seed-2: diverged: the loss is inf")) << result.err;
   EXPECT_TRUE(contains(result.out, "detach-0.5  2/2 ")) << result.out;
-  EXPECT_EQ(sessions("plain/seed-2"), 0);  // not tried again
+  EXPECT_EQ(sessions("plain/seed-2"), 1);  // not tried again
+}
+
+TEST_F(Sweep, ADamagedRunThatIsOverDoesNotCount) {
+  const std::string command = arguments(file("", "epochs = 2")) + " --quiet --only plain/seed-1";
+  ASSERT_EQ(run(command).exit_code, 0);
+  const fs::path folder = run_folder("plain/seed-1");
+  for (const char* name : {"config.toml", "metrics.jsonl", "best.safetensors"}) {
+    const std::string bytes = hdetach::files::read(folder / name);
+    for (const std::string& damaged : {std::string(), bytes.substr(0, bytes.find('\n') + 1)}) {
+      if (damaged.empty()) {
+        fs::remove(folder / name);
+      } else {
+        hdetach::files::write(folder / name, damaged);
+      }
+      for (const char* dry : {"", " --dry-run"}) {
+        const Result result = run(command + dry);
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_TRUE(contains(result.err, "plain/seed-1/" + std::string(name))) << result.err;
+      }
+    }
+    hdetach::files::write(folder / name, bytes);
+  }
+  EXPECT_EQ(run(command).exit_code, 0);
+  EXPECT_EQ(sessions("plain/seed-1"), 1);
 }
 
 TEST_F(Sweep, OnlyKeepsTheNamedRuns) {

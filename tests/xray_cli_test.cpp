@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/files.h"
 #include "tests/program.h"
 #include "tests/usage_errors.h"
 
@@ -71,6 +72,47 @@ TEST(XrayCli, ARunAndWhatItRecorded) {
   EXPECT_TRUE(contains(table.out, "recorded in training")) << table.out;
   const std::string wrong_lag = "xray " + out + " --lags 1,8";
   hdetach::program::expect_usage_errors({{wrong_lag.c_str(), "--lags", "8"}});
+}
+
+// What reads a run takes no number from files that were changed since; a report shows them and
+// says so.
+TEST(XrayCli, ARunWhoseFilesWereChangedIsRefused) {
+  const hdetach::program::TemporaryFolder root;
+  const std::string out = (root / "a").string();
+  ASSERT_EQ(
+      run("train copy --delay 4 --symbols 2 --hidden 8 --batch 4 --train-size 50 --valid-size "
+          "20 --updates-per-epoch 3 --epochs 2 --detach 0.5 --xray-every 1 --quiet --out " +
+          out)
+          .exit_code,
+      0);
+  const auto expect_refused = [&](const std::string& name) {
+    for (const std::string command : {"xray ", "eval ", "report --json "}) {
+      const Result result = run(command + out);
+      EXPECT_EQ(result.exit_code, command == "report --json " ? 0 : 1) << command << result.err;
+      EXPECT_TRUE(contains(result.out + result.err, "a/" + name)) << command << name << result.out;
+    }
+  };
+  for (const char* name : {"metrics.jsonl", "xray.jsonl"}) {
+    const std::string before = content(root / "a" / name);
+    hdetach::files::write(root / "a" / name, before.substr(0, before.find('\n') + 1));
+    expect_refused(name);
+    std::string changed = before;
+    changed[before.find('.') + 1] ^= 1;  // a digit becomes another one
+    hdetach::files::write(root / "a" / name, changed);
+    expect_refused(name);
+    std::filesystem::remove(root / "a" / name);
+    expect_refused(name);
+    hdetach::files::write(root / "a" / name, before);
+  }
+  const std::string config = content(root / "a/config.toml"), detach = "detach = 0.5";
+  ASSERT_TRUE(contains(config, detach));
+  std::string changed = config;
+  changed.replace(config.find(detach), detach.size(), "detach = 0.4");
+  hdetach::files::write(root / "a/config.toml", changed);
+  expect_refused("config.toml");
+  hdetach::files::write(root / "a/config.toml", config);
+  EXPECT_EQ(run("xray " + out).exit_code, 0);
+  EXPECT_FALSE(contains(run("report --json " + out).out, "damaged"));
 }
 
 TEST(XrayCli, MistakesAreNamedWithTheFlag) {

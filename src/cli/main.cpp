@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -73,6 +74,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is lost output like any other
   hdetach::cli::open_standard_descriptors();
   const int code = run(argc, argv);
   const std::string lost = hdetach::cli::lost_output();

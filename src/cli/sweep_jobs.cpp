@@ -13,6 +13,7 @@
 
 #include "formats/files.h"
 #include "train/group_key.h"
+#include "train/run_history.h"
 
 namespace hdetach::cli {
 namespace {
@@ -25,8 +26,9 @@ constexpr size_t kShownLogLines = 5;
 
 fs::path evaluation_output(const fs::path& folder) { return folder / "eval.partial"; }
 
-// A run that is there must be the one that the sweep asks for.
-void check_same(const SweepJob& job) {
+// A run that is there must be the one that the sweep asks for, and whole where it counts as done.
+void check(const SweepJob& job) {
+  if (job.record.result) train::check_run(job.run.folder);
   if (!job.record.config) return;
   const std::string found = train::differences(job.run.config, *job.record.config);
   if (found.empty()) return;
@@ -87,7 +89,7 @@ SweepJobs::SweepJobs(std::vector<PlannedRun> runs)
   for (PlannedRun& run : runs) {
     SweepJob job{std::move(run), {}};
     job.record = report::read_run(job.run.folder);
-    check_same(job);
+    check(job);
     settle(job);
     jobs_.push_back(std::move(job));
   }
@@ -203,8 +205,10 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
     const bool ended_well = exit_code == 0 || !evaluating;
     if (stopped || report::diverged(job.record) || (ended_well && over)) return settle(job);
     const int signal = exit_code > 128 ? exit_code - 128 : 0;
-    if (signal != 0 && !asked && job.ended_by == 0) {
+    const bool ended_before = job.ended_by != 0 && job.ended_evaluating == evaluating;
+    if (signal != 0 && !asked && !ended_before) {
       job.ended_by = signal;
+      job.ended_evaluating = evaluating;
       return settle(job);
     }
     const char* const what = evaluating ? "evaluation" : "training";
@@ -212,7 +216,7 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
       job.problem = "the program could not be started (exit code 127)";
     } else if (signal != 0) {
       job.problem = fmt::format("{} was ended by {}{}", what, signal_name(signal),
-                                job.ended_by != 0 ? ", for the second time" : "");
+                                ended_before ? ", for the second time" : "");
     } else {
       job.problem = fmt::format("{} ended with exit code {}", what, exit_code);
     }

@@ -21,8 +21,9 @@ struct SweepJob {
   PlannedRun run;
   report::RunRecord record;  // as it was last read
   Stage stage = Stage::kWaiting;
-  std::string problem = {};  // why it failed, and the end of its log
-  int ended_by = 0;          // the signal after which its process was started again
+  std::string problem = {};       // why it failed, and the end of its log
+  int ended_by = 0;               // the signal after which its process was started again
+  bool ended_evaluating = false;  // that process; a signal may end each of the two once
 
   std::filesystem::path log() const { return run.folder / "train.log"; }
   int64_t updates() const;       // done
@@ -36,7 +37,8 @@ std::string signal_name(int number);  // "signal 9 (Killed)"
 
 class SweepJobs {
  public:
-  // Reads every run that is there. Throws std::runtime_error when one was made with other settings.
+  // Reads every run that is there. Throws std::runtime_error when one was made with other settings,
+  // or is over and damaged.
   explicit SweepJobs(std::vector<PlannedRun> runs);
 
   const std::vector<SweepJob>& all() const { return jobs_; }

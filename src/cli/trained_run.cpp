@@ -9,6 +9,7 @@
 #include "train/engine.h"
 #include "train/run.h"
 #include "train/run_folder.h"
+#include "train/run_history.h"
 
 namespace hdetach::cli {
 
@@ -22,6 +23,7 @@ train::Config read_trained_run(const std::string& run) {
         "{} has no best.safetensors: none of its epochs is complete, or the file was not copied",
         run));
   }
+  train::check_run(run);
   return *config;
 }
 

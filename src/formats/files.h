@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace hdetach::files {
 
@@ -42,6 +43,7 @@ class GrowingFile {
   std::string start(size_t most) const;  // its first bytes, fewer where it is shorter
   void cut(int64_t size);
   void append(const std::string& bytes);
+  void replace(int64_t at, std::string_view bytes);  // some that are there
   void complete();  // flushes it to the disk and renames it; the last call
 
  private:

@@ -10,6 +10,8 @@
 #include "formats/json_object.h"
 #include "report/median.h"
 #include "report/run_lines.h"
+#include "train/run_history.h"
+#include "train/seal.h"
 
 namespace hdetach::report {
 namespace {
@@ -64,10 +66,18 @@ RunRecord read_run(const std::filesystem::path& folder, Notices* notices) {
   RunRecord run;
   const char* const left_out = "the file is left out";
   read_if_there(
+      folder / "config.toml", notices, "its settings are shown as they stand",
+      [&](const Path& path) { train::check_sealed_text(read_text(path), path.string()); });
+  read_if_there(
       folder / "config.toml", notices, "a newer version may have written it; the run is shown",
       [&](const Path& path) { run.config = train::parse_config(read_text(path), path.string()); });
   read_if_there(folder / "metrics.jsonl", notices, left_out,
                 [&](const Path& path) { run.epochs = read_epochs(path, notices); });
+  // Who works with a run checks all of it, who shows it tells what it sees.
+  if (notices != nullptr) {
+    read_if_there(folder / "state.safetensors", notices, "the run is shown as it stands",
+                  [&](const Path&) { train::check_lines(folder); });
+  }
   read_if_there(folder / "result.json", notices, left_out, [&](const Path& path) {
     run.result = train::parse_result(read_text(path), path.string() + ":1");
   });

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -138,11 +137,7 @@ void FeatureFile::mark(int64_t row, bool is_skipped) {
   if (skipped_[index] == is_skipped) return;
   const int64_t id = is_skipped ? -1 - ids_[index] : ids_[index];
   const int64_t place = start_ - (images() - row) * static_cast<int64_t>(sizeof(id));
-  const std::string name = path_.string() + ".part";
-  std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(place);
-  file.write(reinterpret_cast<const char*>(&id), sizeof(id));
-  if (!file.flush()) throw std::runtime_error(fmt::format("{}: cannot write", name));
+  part_->replace(place, {reinterpret_cast<const char*>(&id), sizeof(id)});
   skipped_[index] = is_skipped;
 }
 

@@ -8,6 +8,7 @@
 
 #include "train/engine.h"
 #include "train/make_task.h"
+#include "train/run_history.h"
 #include "train/train_loop.h"
 #include "train/trainer_group.h"
 
@@ -55,7 +56,10 @@ Start look(const GroupMember& member) {
   check_same(member.config, *before, folder.path().string());
   const bool goes_further = longer(member.config, *before);
   const auto result = folder.result();
-  if (result && (!goes_further || result->status == "diverged")) return {result, false};
+  if (result && (!goes_further || result->status == "diverged")) {
+    check_run(folder.path());
+    return {result, false};
+  }
   return {std::nullopt, goes_further};
 }
 

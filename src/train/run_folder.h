@@ -68,17 +68,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct KeptLines {
-    void add(const std::string& line) {
-      text += line + "\n";
-      checksum.add(line);
-    }
-    std::string text;
-    Checksum checksum;
-  };
   void check_extra(const RunState& run) const;
-  KeptLines metrics_until(int64_t epochs, bool saved) const;
-  KeptLines xrays_until(int64_t epochs) const;
 
   std::filesystem::path path_;
   FolderLock lock_;

@@ -29,6 +29,8 @@ std::string checksum_around(std::string_view bytes, size_t digits) {
   return checksum.text();
 }
 
+// The first line tells a text whose last one was cut off from one of an earlier version.
+constexpr char kFirstLine[] = "# The last line is a checksum of those above.\n";
 constexpr char kLine[] = "# checksum ";
 
 std::string last_line(std::string_view text) {
@@ -71,12 +73,18 @@ safetensors::File parse_sealed(std::string bytes, const std::string& name) {
   return file;
 }
 
-std::string sealed_text(const std::string& text) { return text + last_line(text); }
+std::string sealed_text(const std::string& text) {
+  const std::string all = kFirstLine + text;
+  return all + last_line(all);
+}
 
 void check_sealed_text(const std::string& text, const std::string& name) {
   const size_t line = text.rfind(kLine);
-  if (line == text.npos) return;
-  if (text.substr(line) != last_line(std::string_view(text).substr(0, line))) damaged(name);
+  const bool is_sealed = line != text.npos || text.rfind(kFirstLine, 0) == 0;
+  if (!is_sealed) return;
+  if (line == text.npos || text.substr(line) != last_line(std::string_view(text).substr(0, line))) {
+    damaged(name);
+  }
 }
 
 }  // namespace hdetach::train

@@ -1,5 +1,6 @@
 // Files that know whether they are whole: safetensors, whose metadata has a checksum over all the
-// other bytes, and texts, whose last line is a comment with one.
+// other bytes, and texts, whose first line is a comment that says so and whose last one has it.
+// Torch-free.
 #pragma once
 
 #include <string>
