@@ -213,7 +213,8 @@ __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const B
     const auto add = [&](int j, const float(&d)[4], float2 columns) {
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
-        sum[j][v] = fmaf(d[v] * row_factors[v / 2], v % 2 == 0 ? columns.x : columns.y, sum[j][v]);
+        const float factor = row_factors[v / 2] * (v % 2 == 0 ? columns.x : columns.y);
+        sum[j][v] = fmaf(d[v], factor, sum[j][v]);
       }
     };
     const uint32_t rows_at = shared_address(stage.rows), columns_at = shared_address(stage.columns);
