@@ -48,7 +48,7 @@ fuzz() {
 fuzz idx formats/idx.cpp
 fuzz jpeg formats/jpeg.cpp
 fuzz safetensors formats/safetensors.cpp
-fuzz tfjs formats/tfjs_weights.cpp formats/files.cpp
+fuzz tfjs formats/tfjs_weights.cpp formats/files.cpp formats/descriptor.cpp formats/replacement.cpp
 fuzz karpathy formats/karpathy_json.cpp
 fuzz tab_table formats/tab_table.cpp formats/toml.cpp formats/toml_text.cpp
 fuzz toml formats/toml.cpp formats/toml_text.cpp
