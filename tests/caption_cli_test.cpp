@@ -17,9 +17,9 @@
 #include "tests/resnet_arrays.h"
 #endif
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using namespace hdetach::program;
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -293,3 +293,4 @@ TEST_F(CaptionFilesCli, AModelOfTheWholeImageTakesMeans) {
 #endif
 
 }  // namespace
+}  // namespace hdetach

@@ -21,9 +21,9 @@
 #include "train/metrics.h"
 #include "train/run.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 namespace fs = std::filesystem;
 
 class CaptionTrainerTest : public testing::TestWithParam<const char*> {
@@ -207,3 +207,4 @@ INSTANTIATE_TEST_SUITE_P(Models, CaptionTrainerTest, testing::Values("show-tell"
                          });
 
 }  // namespace
+}  // namespace hdetach

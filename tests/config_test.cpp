@@ -8,9 +8,9 @@
 
 #include "train/group_key.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using train::Config;
 
 TEST(Config, DefaultsAreThePapers) {
@@ -126,3 +126,4 @@ TEST(GroupKey, RunsOfOneShapeShareItAndOthersDoNot) {
 }
 
 }  // namespace
+}  // namespace hdetach

@@ -20,9 +20,9 @@
 #include "train/run.h"
 #include "train/trainer.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using train::Config;
 
 class CudaTrainer : public testing::Test {
@@ -384,3 +384,4 @@ TEST_F(CudaRun, MnistIsTestedAtItsEnd) {
 }
 
 }  // namespace
+}  // namespace hdetach

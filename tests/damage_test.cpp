@@ -18,9 +18,9 @@
 #include "train/config.h"
 #include "train/run.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 namespace fs = std::filesystem;
 
 struct DamagedRun {
@@ -170,3 +170,4 @@ INSTANTIATE_TEST_SUITE_P(Runs, Damage,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
+}  // namespace hdetach

@@ -7,9 +7,9 @@
 #include "formats/files.h"
 #include "program.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using namespace hdetach::program;
 namespace fs = std::filesystem;
 
@@ -39,3 +39,4 @@ TEST(DataCli, AFileOfAnotherContentIsNotOverwritten) {
 }
 
 }  // namespace
+}  // namespace hdetach

@@ -22,9 +22,9 @@
 #include "train/run.h"
 #include "train/seal.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using train::Config;
 namespace fs = std::filesystem;
 
@@ -412,3 +412,4 @@ TEST_F(RunFolderTest, DivergenceCanBePassedOver) {
 }
 
 }  // namespace
+}  // namespace hdetach

@@ -12,9 +12,9 @@
 #include "tasks/sequence_set.h"
 #include "train/make_task.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using tasks::CopyingSet;
 using tasks::Encoding;
 
@@ -219,3 +219,4 @@ TEST(Mnist, MoreImagesThanThereAreIsAnError) {
 }
 
 }  // namespace
+}  // namespace hdetach

@@ -14,9 +14,9 @@
 #include "program.h"
 #include "run_files.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using namespace hdetach::program;
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -247,3 +247,4 @@ TEST_F(TrainCli, BenchTrainerPrintsTheRatio) {
 }
 
 }  // namespace
+}  // namespace hdetach

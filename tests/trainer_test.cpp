@@ -16,9 +16,9 @@
 #include "train/make_task.h"
 #include "train/streams.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using at::Tensor;
 
 train::Config small_copy() {
@@ -287,3 +287,4 @@ TEST(Chrono, BiasesRememberOneToLongestSteps) {
 }
 
 }  // namespace
+}  // namespace hdetach

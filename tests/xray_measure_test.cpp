@@ -19,9 +19,9 @@
 #include "xray/measure.h"
 #include "xray/probes.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using at::Tensor;
 using xray::Record;
 
@@ -188,3 +188,4 @@ TEST(XrayRecord, IsReadBackAndWhatIsNotFiniteIsNull) {
 }
 
 }  // namespace
+}  // namespace hdetach

@@ -14,9 +14,9 @@
 #include "train/run_folder.h"
 #include "train/xray_run.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 namespace fs = std::filesystem;
 
 class XrayRun : public TinyRun {
@@ -137,3 +137,4 @@ TEST_F(XrayRun, ShowAndTellRecordsAndSoftAttentionIsRefused) {
 }
 
 }  // namespace
+}  // namespace hdetach

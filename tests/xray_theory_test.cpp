@@ -16,9 +16,9 @@
 #include "xray/notation.h"
 #include "xray/path_orders.h"
 
+namespace hdetach {
 namespace {
 
-using namespace hdetach;
 using at::Tensor;
 using xray::Layer;
 using xray::Pass;
@@ -244,3 +244,4 @@ TEST(XrayOrders32, AddUpToTheGradientOfTheFloat32KernelOverManySteps) {
 }
 
 }  // namespace
+}  // namespace hdetach
