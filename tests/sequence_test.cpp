@@ -118,18 +118,24 @@ TEST_P(Sequence, SaturatedGatesStayExact) {
   }
 }
 
-// One input that float32 just holds: a gate that is not exactly 0 or 1 would multiply it.
-TEST_P(Sequence, OneHugeInputSaturatesExactly) {
+// One input, or one initial state, that float32 just holds: a gate that is not exactly 0 or 1 would
+// multiply it.
+TEST_P(Sequence, OneHugeNumberSaturatesExactly) {
   for (const double size : {1e38, -1e38, 3e38}) {
-    Problem p = problem({"huge", 8, 4, 3, 20});
-    p.args[0][2][1][0] = size;
-    const Outcome got = run(p), want = run(p.to(at::kDouble), lstm_reference);
-    // Of the other numbers' sums nothing is lost: 1e-5 of the largest, and there are ten roundings.
-    for (const auto& [a, b] :
-         {std::tie(got.grads[3], want.grads[3]), std::tie(got.grads[4], want.grads[4])}) {
-      const double most = b.abs().max().item<double>();
-      ASSERT_LT(most, 100.0);
-      EXPECT_LT((a.to(at::kDouble) - b).abs().max().item<double>(), 1e-5 * most) << size;
+    for (const bool is_state : {false, true}) {
+      SCOPED_TRACE(testing::Message() << size << (is_state ? " in h0" : " in x"));
+      Problem p = problem({"huge", 8, 4, 3, 20});
+      (is_state ? p.args[1][1][0] : p.args[0][2][1][0]).fill_(size);
+      const Outcome got = run(p), want = run(p.to(at::kDouble), lstm_reference);
+      // Of the other numbers' sums nothing is lost: 1e-5 of the largest, and there are ten
+      // roundings.
+      for (const int i : {3, 4}) {
+        const double most = want.grads[i].abs().max().item<double>();
+        ASSERT_LT(most, 100.0);
+        EXPECT_LT((got.grads[i].to(at::kDouble) - want.grads[i]).abs().max().item<double>(),
+                  1e-5 * most)
+            << kArgNames[i];
+      }
     }
   }
 }

@@ -12,18 +12,22 @@ __device__ __forceinline__ float reciprocal(float x) {
   return y;
 }
 
-// 2^x; overflows to infinity and underflows to zero as it should. Rounding the x * log2(e) that is
-// asked for costs a relative error of |x| * 2^-24, which neither function below passes on: where x
-// is large they are flat.
+// 2^x; overflows to infinity and underflows to zero as it should. An x = y * log2(e) was rounded,
+// which costs a relative error of |y| * 2^-24.
 __device__ __forceinline__ float power_of_two(float x) {
   float y;
   asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-constexpr float kLog2E = 1.44269504f;
+constexpr float kLog2E = 1.44269504f, kLog2ERest = 1.92596303e-8f, kLn2 = 0.693147181f;
 
 __device__ __forceinline__ float sigmoid(float x) {
-  return reciprocal(1.0f + power_of_two(x * -kLog2E));
+  // A sigmoid near zero is e^x: there what rounding took off the exponent is put back, as a factor,
+  // while the power is under way. Saturated, so that it is finite whatever x is.
+  const float exponent = x * -kLog2E;
+  const float rest = fmaf(x, -kLog2ERest, fmaf(x, -kLog2E, -exponent));
+  const float factor = 0.5f + __saturatef(fmaf(rest, kLn2, 0.5f));
+  return reciprocal(fmaf(power_of_two(exponent), factor, 1.0f));
 }
 
 __device__ __forceinline__ float hyperbolic_tangent(float x) {
@@ -35,6 +39,7 @@ __device__ __forceinline__ float hyperbolic_tangent(float x) {
   p = fmaf(p, z, 0.13331958651542664f);
   p = fmaf(p, z, -0.33333298563957214f);
   const float near = fmaf(x * z, p, x);
+  // Where x is large this is flat, and passes on no error of the power.
   const float far = fmaf(-2.0f, reciprocal(1.0f + power_of_two(x * (2.0f * kLog2E))), 1.0f);
   return fabsf(x) < 0.6f ? near : far;
 }

@@ -3,6 +3,8 @@
 // while the other group splits its own.
 #pragma once
 
+#include <cfloat>
+
 #include "kernels/cuda/weight_products.cuh"
 
 namespace hdetach::cuda {
@@ -26,11 +28,18 @@ struct HeldTile {
   float extra[kThreadExtra];
 };
 
+// Numbers beyond it in a column of order 1 would take bits from the others there.
+constexpr float kHuge = 0x1p16f;
+__device__ __forceinline__ float without_huge(float v) {
+  return fabsf(v) > kHuge && fabsf(v) <= FLT_MAX ? 0.0f : v;
+}
+
 // Where a thread reads. Rows and columns past the last are copies of the last four: what they are
 // multiplied to is not kept.
 struct TileLoads {
   const WeightProduct& p;
   int k_begin, k_end;
+  int first_row;    // of the block
   int row, column;  // of its four neighbours
   int line;         // its first
   int lane, warp;   // in the group
@@ -39,6 +48,7 @@ struct TileLoads {
       : p(product),
         k_begin(share.k_begin),
         k_end(share.k_end),
+        first_row(share.first_row),
         line(first_line(threadIdx.x % 32)),
         lane(threadIdx.x % 32),
         warp(threadIdx.x / 32 % kGroupWarps) {
@@ -98,6 +108,36 @@ struct TileLoads {
       to[e] = first + e == inputs ? 1.0f : 0.0f;  // the one multiplies zeros past the end
       if (from != nullptr && first + e < inputs) to[e] = __ldg(from + first + e);
     }
+  }
+
+  // Huge numbers mostly saturate their gates. Those that all gate gradients of the block's rows
+  // multiply by zero are left out, since a sum by halves would lose the other numbers beside them.
+  // Rarely needed: the gate gradients are read once more.
+  __device__ __forceinline__ uint32_t lines_of_zeros(int tile) const {
+    const int k = first_k(tile) + lane;
+    bool zeros = true;
+#pragma unroll 1
+    for (int n = 0; n < kGradientTile && k < k_end; n += 4) {
+      const int at = min(first_row + n, 4 * p.hidden - 4);
+      const float4 v = __ldg(reinterpret_cast<const float4*>(
+          p.dgates + static_cast<int64_t>(k) * (4 * p.hidden) + at));
+      zeros &= v.x == 0.0f && v.y == 0.0f && v.z == 0.0f && v.w == 0.0f;
+    }
+    return __ballot_sync(~0u, zeros);
+  }
+  __device__ __forceinline__ void leave_out_huge(float4 (&columns)[kLines], int tile) const {
+    const uint32_t zeros = lines_of_zeros(tile);
+#pragma unroll
+    for (int n = 0; n < kLines; ++n) {
+      float4& v = columns[n];
+      if ((zeros >> (line + lines_on(n)) & 1) == 0) continue;
+      v = {without_huge(v.x), without_huge(v.y), without_huge(v.z), without_huge(v.w)};
+    }
+  }
+  __device__ __forceinline__ void leave_out_huge(float (&extra)[kThreadExtra], int tile) const {
+    if ((lines_of_zeros(tile) >> lane & 1) == 0) return;
+#pragma unroll
+    for (int e = 0; e < kThreadExtra; ++e) extra[e] = without_huge(extra[e]);
   }
 };
 

@@ -65,6 +65,14 @@ __device__ __forceinline__ float4 largest(const float4 (&v)[kLines]) {
   }
   return out;
 }
+// And of its extra columns.
+__device__ __forceinline__ void find_largest(const float (&v)[kThreadExtra],
+                                             float (&most)[kThreadExtra]) {
+#pragma unroll
+  for (int e = 0; e < kThreadExtra; ++e) {
+    most[e] = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(fabsf(v[e]))));
+  }
+}
 __device__ __forceinline__ float4 scales_for(float4 largest) {
   return {scale_to_power(largest.x, kPower), scale_to_power(largest.y, kPower),
           scale_to_power(largest.z, kPower), scale_to_power(largest.w, kPower)};
@@ -76,6 +84,10 @@ __device__ __forceinline__ float4 inverse_powers(float4 scale, float times) {
 }
 __device__ __forceinline__ bool suits_one_scale(float largest_h) {
   return largest_h == 0.0f || (largest_h >= kLeastH && largest_h <= 1.0f);
+}
+
+__device__ __forceinline__ bool is_huge(float4 largest) {
+  return fmaxf(fmaxf(largest.x, largest.y), fmaxf(largest.z, largest.w)) > kHuge;
 }
 
 // A warp that multiplies needs more registers than one that fills, where they can be dealt out so.
@@ -109,13 +121,13 @@ __device__ __forceinline__ void store_lines(char* tile, const float4 (&v)[kLines
 }
 
 __device__ __forceinline__ void store_extra(Stage& stage, Factors& factors,
-                                            const float (&v)[kThreadExtra]) {
+                                            const float (&v)[kThreadExtra],
+                                            const float (&most)[kThreadExtra]) {
   const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % kGroupWarps * kThreadExtra;
   float scaled[kThreadExtra];
 #pragma unroll
   for (int e = 0; e < kThreadExtra; ++e) {
-    const uint32_t most = __reduce_max_sync(~0u, __float_as_uint(fabsf(v[e])));
-    const float scale = scale_to_power(__uint_as_float(most), kPower);
+    const float scale = scale_to_power(most[e], kPower);
     scaled[e] = v[e] * scale;
     if (lane == 0) factors.columns[kGradientTile + first + e] = inverse_power(scale) * kScaleH;
   }
@@ -136,12 +148,18 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
   StageRing<kStages>::Place place{group};
 #pragma unroll 1
   for (int tile = group; tile < tiles; tile += kGroups) {
-    const float4 most_h = largest(held.columns);
+    float4 most_h = largest(held.columns);
     const bool one_scale =
         __all_sync(~0u, suits_one_scale(most_h.x) && suits_one_scale(most_h.y) &&
                             suits_one_scale(most_h.z) && suits_one_scale(most_h.w));
     float4 scale = {kScaleH, kScaleH, kScaleH, kScaleH};
-    if (!one_scale) scale = scales_for(most_h);
+    if (!one_scale) {
+      if (__any_sync(~0u, is_huge(most_h))) {
+        loads.leave_out_huge(held.columns, tile);
+        most_h = largest(held.columns);
+      }
+      scale = scales_for(most_h);
+    }
 
     shared.ring.wait_until_empty(place);
     Stage& stage = shared.stages[place.stage];
@@ -155,7 +173,13 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
     if (more) loads.load_rows(held.rows, tile + kGroups);
     if (keeps)
       *reinterpret_cast<float4*>(factors.rows + first) = inverse_powers(scale, 1.0f / kScaleH);
-    store_extra(stage, factors, held.extra);
+    float most_extra[kThreadExtra];
+    find_largest(held.extra, most_extra);
+    if (is_huge({most_extra[0], most_extra[1], most_extra[2], most_extra[3]})) {
+      loads.leave_out_huge(held.extra, tile);
+      find_largest(held.extra, most_extra);
+    }
+    store_extra(stage, factors, held.extra, most_extra);
     if (more) loads.load_extra(held.extra, tile + kGroups);
     if (loads.lane == 0) factors.one_scale[loads.warp] = one_scale;
     show_to_tensor_cores();
