@@ -202,8 +202,10 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
   for (int t = 0; t < steps; ++t) {
     const char* const h_before = states.receive(t);
     const typename F::Stage& here = shared.stage[stage];
-    float4 input =
-        F::kInputs == 0 ? here.projected[tid] : make_float4(bias[0], bias[1], bias[2], bias[3]);
+    // A large bias must not cost each of several inputs a rounding: it comes after them.
+    float4 input = F::kInputs == 0   ? here.projected[tid]
+                   : F::kInputs == 1 ? make_float4(bias[0], bias[1], bias[2], bias[3])
+                                     : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     const float* const x = F::kInputs == 1 ? &here.x[tid] : here.lines[at.warp][at.quad];
 
     // Tensor cores truncate when they add to an accumulator. Four tiles are summed there, high and
@@ -252,6 +254,12 @@ __global__ void __launch_bounds__(F::L::kThreads, 1) forward_sweep(const Forward
       }
     }
 
+    if (F::kInputs > 1) {
+      input.x += bias[0];
+      input.y += bias[1];
+      input.z += bias[2];
+      input.w += bias[3];
+    }
     const float scale = inverse * (t == 0 ? inverse_power(h0_scale) : 1.0f / kStateScale);
     float4 gate;
     gate.x = sigmoid(fmaf(gates[0], scale, input.x));
