@@ -76,10 +76,10 @@ __device__ __forceinline__ void wgmma(float (&d)[kHalfColumnTiles][4], uint64_t 
 }
 #undef HDETACH_FOUR
 
-// Calls done() when shared memory was read, then join(j, d) for each j.
-template <typename Done, typename Join>
+// Calls join(j, d) for each j.
+template <typename Join>
 __device__ __forceinline__ void multiply_half_tiles(uint32_t rows, uint32_t columns, int warp_group,
-                                                    const Done& done, const Join& join) {
+                                                    const Join& join) {
   const uint64_t a = wgmma_operand(rows + warp_group * RowTile::kBlock), b = wgmma_operand(columns);
   constexpr int kStep = 2 * RowTile::kEightLines / 16;
   constexpr int kLowRows = RowTile::kPlane / 16, kLowColumns = ColumnTile::kPlane / 16;
@@ -95,7 +95,6 @@ __device__ __forceinline__ void multiply_half_tiles(uint32_t rows, uint32_t colu
     wgmma(d, a + step * kStep, b + step * kStep, false);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  done();
 #pragma unroll
   for (int j = 0; j < kHalfColumnTiles; ++j) join(j, d[j]);
 }
@@ -109,9 +108,9 @@ __device__ __forceinline__ void load_transposed(uint32_t (&out)[4], uint32_t sha
                : "memory");
 }
 
-template <typename Done, typename Join>
+template <typename Join>
 __device__ __forceinline__ void multiply_half_tiles(uint32_t rows, uint32_t columns, int warp_group,
-                                                    const Done& done, const Join& join) {
+                                                    const Join& join) {
   constexpr int kSteps = kTileK / 16, kStep = 2 * RowTile::kEightLines;
   constexpr int kTogether = 3;  // sums that do not depend on each other
   const int lane = threadIdx.x % 32, first_row = 64 * warp_group + threadIdx.x / 32 % 4 * 16;
@@ -143,7 +142,6 @@ __device__ __forceinline__ void multiply_half_tiles(uint32_t rows, uint32_t colu
 #pragma unroll
     for (int j = 0; j < kTogether; ++j) join(first + j, d[j]);
   }
-  done();
 }
 
 #endif

@@ -135,6 +135,9 @@ __device__ __forceinline__ void store_extra(Stage& stage, Factors& factors,
                          {scaled[0], scaled[1], scaled[2], scaled[3]});
 }
 
+// Some lanes of a warp write a stage's factors, or read them, and each of them says itself that it
+// has: racecheck takes no other lane's word for it. The __syncwarp before speaks for the tiles.
+
 // What the warps of a group do that fills.
 __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& share, int group,
                                      Shared& shared) {
@@ -184,13 +187,11 @@ __device__ __forceinline__ void fill(const WeightProduct& p, const BlockShare& s
     if (loads.lane == 0) factors.one_scale[loads.warp] = one_scale;
     show_to_tensor_cores();
     __syncwarp();
-    if (loads.lane == 0) shared.ring.say_full(place);
+    if (keeps) shared.ring.say_full(place);
     place.advance(kGroups);
   }
 }
 
-// Only some lanes of a warp that multiplies read a stage's scales, and each of them says itself
-// that it has: racecheck takes no other lane's word for it.
 constexpr int kReaders = 8;
 __device__ __forceinline__ float from_reader(float value, int reader) {
   return __shfl_sync(~0u, value, reader);
@@ -226,36 +227,25 @@ __device__ __forceinline__ void multiply_and_add(const WeightProduct& p, const B
     }
     // Of the thread's rows, lane / 4 and 8 on.
     const float row_factors[2] = {from_reader(rows[0], lane / 4), from_reader(rows[1], lane / 4)};
-    float2 extra[kExtra / 8];
+    one_scale = __all_sync(~0u, one_scale);
+    // One loop for both kinds of tiles, factors read where they are used: written out for each
+    // kind, the sums did not fit the registers (a quarter slower).
+    const auto add = [&](int j, const float(&d)[4]) {
+      if (j < kMainTiles && one_scale) {
 #pragma unroll
-    for (int j = 0; j < kExtra / 8; ++j) extra[j] = column_factors(factors, kMainTiles + j);
-
-    const auto emptied = [&] {
-      __syncwarp();
-      if (lane < kReaders) shared.ring.say_empty(place);
-    };
-    const auto add = [&](int j, const float(&d)[4], float2 columns) {
+        for (int v = 0; v < 4; ++v) sum[j][v] = fmaf(d[v], row_factors[v / 2], sum[j][v]);
+        return;
+      }
+      const float2 columns = column_factors(factors, j);
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
         const float factor = row_factors[v / 2] * (v % 2 == 0 ? columns.x : columns.y);
         sum[j][v] = fmaf(d[v], factor, sum[j][v]);
       }
     };
-    const uint32_t rows_at = shared_address(stage.rows), columns_at = shared_address(stage.columns);
-    if (__all_sync(~0u, one_scale)) {
-      multiply_half_tiles(rows_at, columns_at, group, emptied, [&](int j, const float(&d)[4]) {
-        if (j >= kMainTiles) return add(j, d, extra[j - kMainTiles]);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) sum[j][v] = fmaf(d[v], row_factors[v / 2], sum[j][v]);
-      });
-    } else {
-      multiply_half_tiles(
-          rows_at, columns_at, group, [] {},
-          [&](int j, const float(&d)[4]) {
-            add(j, d, j < kMainTiles ? column_factors(factors, j) : extra[j - kMainTiles]);
-          });
-      emptied();
-    }
+    multiply_half_tiles(shared_address(stage.rows), shared_address(stage.columns), group, add);
+    __syncwarp();
+    if (lane < kReaders) shared.ring.say_empty(place);
     place.advance(1);
   }
 
@@ -280,7 +270,7 @@ static __global__ void __launch_bounds__(kThreads, 1) multiply(WeightProduct p) 
   extern __shared__ __align__(1024) char recurrent_memory[];
   Shared& shared = *reinterpret_cast<Shared*>(recurrent_memory);
   cudaTriggerProgrammaticLaunchCompletion();
-  if (threadIdx.x == 0) shared.ring.start<kGroupWarps, kReaders * kMultiplyWarps>();
+  if (threadIdx.x == 0) shared.ring.start<kLaneQuads * kGroupWarps, kReaders * kMultiplyWarps>();
   __syncthreads();
   p.move_to_replica();
   const BlockShare share(p.plan, p.sum);
