@@ -95,7 +95,7 @@ class LSTMImpl : public torch::nn::Cloneable<LSTMImpl> {
 
   // Change only the policy, dropout and batch_first of a module that exists.
   LSTMOptions options;
-  // To be read, as nn::LSTM has it: reset() and every forward pass copy the options to it.
+  // To be read, as nn::LSTM has it: reset() and the next forward pass copy the options to it.
   torch::nn::detail::RNNOptionsBase options_base;
 
  private:

@@ -49,21 +49,12 @@ def _check_draw(generator: torch.Generator, device: torch.device) -> None:
             "scales= in a tensor on the GPU that you fill before each replay")
     # Checkpointing restores torch's own generators.
     of_torch = (torch.default_generator, *torch.cuda.default_generators)
-    if _in_backward_pass() and not any(generator is each for each in of_torch):
+    if torch.ops.hdetach.in_backward_pass() and not any(generator is each for each in of_torch):
         raise RuntimeError(
             "hdetach: forward runs inside a backward pass, as activation checkpointing does to "
             "recompute it. A draw from generator there would be another one than the first pass "
             "had, and the gradient that of another draw. Set generator=None (checkpoint restores "
             "torch's default generators), or draw outside and pass scales=module.draw_scales(...)")
-
-
-def _in_backward_pass() -> bool:
-    try:
-        # Of all torch releases the same: a callback is refused outside of a backward pass.
-        torch.autograd.Variable._execution_engine.queue_callback(lambda: None)
-    except RuntimeError:
-        return False
-    return True
 
 
 def draw_keep_from(generator: torch.Generator, shape: List[int], detach: float,

@@ -74,6 +74,22 @@ class ForwardMode(TestCase):
                 tangents = [forward_ad.unpack_dual(part).tangent for part in (got[0].data, *got[1])]
             self.assertLess(abs(self.inner(tangents, v) - want), 1e-4 * (1 + abs(want)))
 
+    def test_packed_tangents_keep_their_gradient(self):
+        """Reverse mode over forward mode: the tangent that comes out depends on the one put in."""
+        packed, _ = make_input("unsorted", 6, 3, 4, torch.float32)
+        module = hdetach.LSTM(4, 8, device=DEVICE).requires_grad_(False)
+        u = torch.randn_like(packed.data).requires_grad_()
+        data = packed.data.detach().requires_grad_()
+        out = module(PackedSequence(data, *packed[1:]))
+        flat = [out[0].data, *out[1]]
+        v = [torch.randn_like(value) for value in flat]
+        want = torch.autograd.grad(flat, [data], v)  # J^T v, the gradient of <v, J u> by u
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(packed.data.detach(), u)
+            got = module(PackedSequence(dual, *packed[1:]))
+            tangents = [forward_ad.unpack_dual(part).tangent for part in (got[0].data, *got[1])]
+            self.assertClose(torch.autograd.grad(tangents, [u], v), want, "gradient of the tangent")
+
     def test_packed_refuses_both_modes_at_once(self):
         packed, _ = make_input("unsorted", 6, 3, 4, torch.float32)
         module = hdetach.LSTM(4, 8, device=DEVICE)

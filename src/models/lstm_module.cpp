@@ -131,7 +131,11 @@ c10::optional<LSTMState> LSTMImpl::checked_hx(const c10::optional<LSTMState>& hx
 
 LSTMResult LSTMImpl::run(const Tensor& input, Packing* packing, const c10::optional<LSTMState>& hx,
                          const GradientScales& scales, bool want_cells) {
-  options_base = base_of(options);
+  // Written only where they changed: threads may share a module.
+  if (options_base.dropout() != options.dropout() ||
+      options_base.batch_first() != options.batch_first()) {
+    options_base = base_of(options);
+  }
   const StackOptions stack{options.bias(), options.num_layers(), options.dropout(), is_training(),
                            options.bidirectional()};
   // Parameters are registered in the order that the stack takes them.

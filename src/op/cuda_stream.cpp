@@ -24,7 +24,7 @@ bool current_stream_is_captured() {
   C10_CUDA_CHECK(cudaStreamIsCapturing(c10::cuda::getCurrentCUDAStream().stream(), &status));
   return status != cudaStreamCaptureStatusNone;
 #else
-  TORCH_INTERNAL_ASSERT(false, "a CPU tensor was taken for one on a GPU");
+  return false;  // what this build has no kernels for is refused later, by name
 #endif
 }
 

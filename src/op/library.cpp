@@ -1,6 +1,7 @@
 // Every operator that Python and TorchScript see, by its schema.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/library.h>
 
 #include <string>
@@ -110,6 +111,8 @@ std::vector<std::string> kernel_lines() {
   return lines;
 }
 
+bool in_backward_pass() { return torch::autograd::get_current_graph_task_exec_info() != nullptr; }
+
 std::string last_forward_kernel() { return last_forward().kernel; }
 
 std::tuple<std::string, int64_t> last_backward_kernel() {
@@ -150,6 +153,8 @@ TORCH_LIBRARY(hdetach, m) {
       "str layers_policy, bool per_sample, int seed, int drawn) -> "
       "(Tensor[] h_scale, Tensor[] c_scale, int drawn)",
       sample_scales);
+  // Whether this thread computes a gradient now, as it does where a checkpoint is recomputed.
+  m.def("in_backward_pass() -> bool", in_backward_pass);
   // What ran, for `python -m hdetach.info` and tests. A line of kernels() is
   // "name\tdevice\tyes or no\twhy not".
   m.def("kernels() -> str[]", kernel_lines);

@@ -180,7 +180,7 @@ variable_list mapped(at::TensorList from, const Saved& what) {
   if (!std::any_of(from.begin(), from.end(), has_tangent)) {
     return in_graph ? Map::apply(from, what) : Map::kMap(from, what);
   }
-  // Linear: a tangent moves as its number does. Gradients of tangents are not asked for here.
+  // Linear: a tangent moves as its number does, with the gradient it may need.
   TORCH_CHECK(!in_graph,
               "[LSTM] packed_input takes forward-mode or reverse-mode differentiation, "
               "not both at once; pad the sequences, or set requires_grad of the input and the "
@@ -195,7 +195,7 @@ variable_list mapped(at::TensorList from, const Saved& what) {
   Saved again = what;
   again.packing.to_send.clear();
   again.packing.to_clear.reset();
-  const variable_list moved = Map::kMap(tangents, again);
+  const variable_list moved = mapped<Map>(tangents, again);
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = at::_make_dual(out[i], moved[i], kTangentLevel);
   }

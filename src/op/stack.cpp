@@ -26,7 +26,7 @@ Tensor moved(const Tensor& scale, const at::Device& device) {
               "[lstm_stack] the scales are on the CPU, and a CUDA graph is being captured: they "
               "would be frozen into the graph, and every replay would block the same steps. Draw "
               "on the GPU (Python: generator=None), or pass scales in a tensor on the GPU that is "
-              "filled before each replay.");
+              "filled before each replay (C++: forward_with_scales).");
   const Tensor pinned = host_memory(scale.sizes(), scale.scalar_type(), device).copy_(scale);
   return pinned.to(device, scale.scalar_type(), /*non_blocking=*/true);
 }

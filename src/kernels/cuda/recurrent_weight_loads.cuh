@@ -115,13 +115,14 @@ struct TileLoads {
   // Rarely needed: the gate gradients are read once more.
   __device__ __forceinline__ uint32_t lines_of_zeros(int tile) const {
     const int k = first_k(tile) + lane;
-    bool zeros = true;
+    bool zeros = k < k_end;
 #pragma unroll 1
-    for (int n = 0; n < kGradientTile && k < k_end; n += 4) {
+    for (int n = 0; n < kGradientTile && __any_sync(~0u, zeros); n += 4) {
+      if (!zeros) continue;
       const int at = min(first_row + n, 4 * p.hidden - 4);
       const float4 v = __ldg(reinterpret_cast<const float4*>(
           p.dgates + static_cast<int64_t>(k) * (4 * p.hidden) + at));
-      zeros &= v.x == 0.0f && v.y == 0.0f && v.z == 0.0f && v.w == 0.0f;
+      zeros = v.x == 0.0f && v.y == 0.0f && v.z == 0.0f && v.w == 0.0f;
     }
     return __ballot_sync(~0u, zeros);
   }

@@ -7,9 +7,9 @@
 // their first weights while this step ends. Going back, tiles whose rows are all detached skip the
 // product.
 //
-// Limits: none in the sizes. Below H = 256 or so a step is all launch: see cuda-resident. At H=512
-// and 32 rows the host, which queues the launches, is the limit.
-// Measured by `hdetach bench --device cuda`; figures are in docs/kernels.md.
+// Limits: 4,194,240 rows of the batch, more than a grid is high. Below H = 256 or so a step is all
+// launch: see cuda-resident. At H=512 and 32 rows the host, which queues the launches, is the
+// limit. Measured by `hdetach bench --device cuda`; figures are in docs/kernels.md.
 #include <algorithm>
 
 #include "kernels/cuda/check.h"
@@ -97,6 +97,12 @@ size_t backward_workspace(const LstmShape& shape, int) {
   return gate_bytes(shape) + carry_bytes(shape) + weight_gradient_workspace(shape);
 }
 
+// The reference takes the others: with so many rows, its products fill a GPU.
+const char* unsuited(const LstmShape& shape) {
+  constexpr int64_t kMostTiles = 65535;
+  return shape.batch <= 64 * kMostTiles ? nullptr : "it takes at most 4194240 rows";
+}
+
 void forward(const ForwardArgs& args) {
   ForwardStep step{args, args.gates, false};
   if (step.projected == nullptr) step.projected = static_cast<float*>(args.workspace);
@@ -130,8 +136,8 @@ void backward(const BackwardArgs& args) {
 
 namespace hdetach {
 
-const Kernel kCudaSteps = {"cuda-steps",  Device::kCuda,           cuda_unavailable,
-                           any_shape,     cuda::forward_workspace, cuda::backward_workspace,
-                           cuda::forward, cuda::backward};
+const Kernel kCudaSteps = {"cuda-steps",   Device::kCuda,           cuda_unavailable,
+                           cuda::unsuited, cuda::forward_workspace, cuda::backward_workspace,
+                           cuda::forward,  cuda::backward};
 
 }  // namespace hdetach
