@@ -5,9 +5,9 @@
 //   |got - truth| <= max(2 |plain - truth|, floor)
 //
 // where truth is the reference in float64, plain the reference in float32, and |.| the root of the
-// sum of squares. The floor is one unit in the last place of float32 of |truth|, and for each draw
-// four units of its largest value: of a few numbers plain may have every one right by luck, and
-// twice that luck measures nothing. Where truth is zero, so must be what a kernel gives, unless
+// sum of squares. The floor is one unit in the last place of float32 of |truth|, or four units of
+// its largest value where that is more: of a few numbers plain may have every one right by luck,
+// and twice that luck measures nothing. Where truth is zero, so must be what a kernel gives, unless
 // plain float32 is off too.
 #pragma once
 
@@ -38,7 +38,7 @@ class ErrorBudget {
     plain_ += off(plain);
     size_ += exact.square().sum().item<double>();
     const double largest = exact.numel() == 0 ? 0.0 : exact.abs().max().item<double>();
-    largest_ += largest * largest;
+    largest_ = std::max(largest_, largest * largest);
   }
 
   // Relative to the truth where that is not zero.
@@ -56,7 +56,8 @@ class ErrorBudget {
     return std::sqrt(size_ > 0.0 ? squares / size_ : squares);
   }
 
-  double error_ = 0.0, plain_ = 0.0, size_ = 0.0, largest_ = 0.0;  // sums of squares
+  double error_ = 0.0, plain_ = 0.0, size_ = 0.0;  // sums of squares
+  double largest_ = 0.0;                           // squared
 };
 
 }  // namespace hdetach
