@@ -24,9 +24,24 @@ inline std::string metrics_without_times(const std::filesystem::path& run) {
   return kept;
 }
 
+inline nlohmann::json result_without_times(const std::filesystem::path& run) {
+  if (!std::filesystem::exists(run / "result.json")) return nullptr;
+  auto result = nlohmann::json::parse(hdetach::files::read(run / "result.json"));
+  result.erase("seconds");
+  result.erase("checksum");
+  return result;
+}
+
+inline std::string words_of(const std::filesystem::path& run) {  // of captions
+  const auto file = run / "words.txt";
+  return std::filesystem::exists(file) ? hdetach::files::read(file) : "";
+}
+
 inline void expect_equal_runs(const std::filesystem::path& a, const std::filesystem::path& b) {
   using hdetach::files::read;
   EXPECT_EQ(metrics_without_times(a), metrics_without_times(b)) << b;
+  EXPECT_EQ(result_without_times(a), result_without_times(b)) << b;
+  EXPECT_EQ(words_of(a), words_of(b)) << b;
   EXPECT_TRUE(read(a / "best.safetensors") == read(b / "best.safetensors")) << b;
   EXPECT_TRUE(read(a / "last.safetensors") == read(b / "last.safetensors")) << b;
   const auto before = hdetach::safetensors::parse(read(a / "state.safetensors"), "a");

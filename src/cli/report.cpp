@@ -53,7 +53,7 @@ void write_report(const ReportOptions& options) {
   } catch (const std::exception& problem) {
     throw std::runtime_error(fmt::format("{}; name another file by -o", problem.what()));
   }
-  print("page: {}\n", path.string());
+  if (path != "/dev/stdout") print("page: {}\n", path.string());
 }
 
 // The data as it is now: made anew only where a file changed.

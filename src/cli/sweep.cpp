@@ -83,16 +83,40 @@ int children_at_once(const SweepJobs& jobs, int wanted) {
   return std::clamp(waiting, 1, wanted);  // a few long runs get the cores that more would have had
 }
 
+// Returns the names of the failed runs. Many runs mostly fail for the same reason, so a few are
+// shown.
+std::string print_failures(const SweepJobs& jobs) {
+  constexpr size_t kShown = 5;
+  std::string names;
+  size_t count = 0;
+  for (const SweepJob& job : jobs.all()) {
+    if (job.stage != Stage::kFailed) continue;
+    names += (names.empty() ? "" : ", ") + job.run.name;
+    if (++count <= kShown) print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
+  }
+  if (count > kShown) print(stderr, "and {} more, see their train.log\n", count - kShown);
+  return names;
+}
+
+bool is_damaged(const SweepJob& job) {  // before anything is trained
+  return job.stage == Stage::kFailed && !report::diverged(job.record);
+}
+
+std::string state_of(const SweepJob& job) {
+  return is_damaged(job) ? "damaged" : progress(job.record, job.run.config);
+}
+
 void list_runs(const SweepJobs& jobs, bool json) {
   ordered_json out = {{"runs", ordered_json::array()}};
-  size_t name_width = 0, state_width = 0, to_do = 0;
+  size_t name_width = 0, state_width = 0, to_do = 0, damaged = 0;
   for (const SweepJob& job : jobs.all()) {
     name_width = std::max(name_width, job.run.folder.string().size());
-    state_width = std::max(state_width, progress(job.record, job.run.config).size());
+    state_width = std::max(state_width, state_of(job).size());
     to_do += job.stage == Stage::kWaiting;
+    damaged += is_damaged(job);
   }
   for (const SweepJob& job : jobs.all()) {
-    const std::string state = progress(job.record, job.run.config);
+    const std::string state = state_of(job);
     const std::string flags = train::changed_flags(job.run.config);
     if (!json) {
       print("{:<{}}  {:<{}}  {}\n", job.run.folder.string(), name_width, state, state_width, flags);
@@ -104,6 +128,7 @@ void list_runs(const SweepJobs& jobs, bool json) {
          {"epochs", job.record.epochs.empty() ? 0 : job.record.epochs.back().epoch},
          {"of", job.run.config.epochs},
          {"to_do", job.stage == Stage::kWaiting},
+         {"damaged", is_damaged(job) ? ordered_json(job.problem) : nullptr},
          {"flags", flags}});
   }
   out["to_do"] = to_do;
@@ -112,6 +137,9 @@ void list_runs(const SweepJobs& jobs, bool json) {
   } else {
     print("{} runs, {} to do\n", jobs.all().size(), to_do);
   }
+  if (damaged == 0) return;
+  print_failures(jobs);
+  throw std::runtime_error(fmt::format("{} of {} runs are damaged", damaged, jobs.all().size()));
 }
 
 // Beside its runs, so that `hdetach report` knows the order of the settings and the paper's
@@ -199,7 +227,8 @@ ordered_json results_json(const PlannedSweep& sweep, const report::SweepRecord& 
 // The table, the curves and the page of all runs of each file, also of those left out by --only.
 void show_results(const SweepPlan& plan, const SweepJobs& jobs, bool json, bool interrupted) {
   for (const PlannedSweep& sweep : plan.sweeps) {
-    const report::SweepRecord record = report::read_sweep(sweep.sweep, sweep.folder);
+    report::Notices notices;  // those of the page are printed
+    const report::SweepRecord record = report::read_sweep(sweep.sweep, sweep.folder, &notices);
     const SweepPage page = write_sweep_page(sweep);
     if (json) {
       print_json(results_json(sweep, record, page, jobs, interrupted));
@@ -212,21 +241,6 @@ void show_results(const SweepPlan& plan, const SweepJobs& jobs, bool json, bool 
           page.path.empty() ? "none: " + page.problem : page.path);
   }
   flush(stdout);
-}
-
-// Returns the names of the failed runs. Many runs mostly fail for the same reason, so a few are
-// shown.
-std::string print_failures(const SweepJobs& jobs) {
-  constexpr size_t kShown = 5;
-  std::string names;
-  size_t count = 0;
-  for (const SweepJob& job : jobs.all()) {
-    if (job.stage != Stage::kFailed) continue;
-    names += (names.empty() ? "" : ", ") + job.run.name;
-    if (++count <= kShown) print(stderr, "{}: {}\n", job.run.folder.string(), job.problem);
-  }
-  if (count > kShown) print(stderr, "and {} more, see their train.log\n", count - kShown);
-  return names;
 }
 
 void print_started_again(const SweepJobs& jobs) {

@@ -26,9 +26,8 @@ constexpr size_t kShownLogLines = 5;
 
 fs::path evaluation_output(const fs::path& folder) { return folder / "eval.partial"; }
 
-// A run that is there must be the one that the sweep asks for, and whole where it counts as done.
-void check(const SweepJob& job) {
-  if (job.record.result) train::check_run(job.run.folder);
+// A run that is there must be the one that the sweep asks for.
+void check_settings(const SweepJob& job) {
   if (!job.record.config) return;
   const std::string found = train::differences(job.run.config, *job.record.config);
   if (found.empty()) return;
@@ -88,9 +87,15 @@ SweepJobs::SweepJobs(std::vector<PlannedRun> runs)
     : program_(fs::read_symlink("/proc/self/exe").string()) {
   for (PlannedRun& run : runs) {
     SweepJob job{std::move(run), {}};
-    job.record = report::read_run(job.run.folder);
-    check(job);
-    settle(job);
+    try {
+      job.record = report::read_run(job.run.folder);
+      if (job.record.result) train::check_run(job.run.folder);  // before it counts as done
+      settle(job);
+    } catch (const std::exception& damage) {
+      job.stage = Stage::kFailed;
+      job.problem = damage.what();
+    }
+    check_settings(job);
     jobs_.push_back(std::move(job));
   }
 }

@@ -37,8 +37,8 @@ std::string signal_name(int number);  // "signal 9 (Killed)"
 
 class SweepJobs {
  public:
-  // Reads every run that is there. Throws std::runtime_error when one was made with other settings,
-  // or is over and damaged.
+  // Reads every run that is there; a damaged one has failed. Throws std::runtime_error when one was
+  // made with other settings.
   explicit SweepJobs(std::vector<PlannedRun> runs);
 
   const std::vector<SweepJob>& all() const { return jobs_; }

@@ -23,7 +23,7 @@ train::Config read_trained_run(const std::string& run) {
         "{} has no best.safetensors: none of its epochs is complete, or the file was not copied",
         run));
   }
-  train::check_run(run);
+  train::check_files(run);
   return *config;
 }
 

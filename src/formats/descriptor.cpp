@@ -28,6 +28,12 @@ Descriptor::Descriptor(const fs::path& path, int flags)
 Descriptor::Descriptor(const fs::path& path, int flags, mode_t mode, std::nothrow_t)
     : path_(path), fd_(retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); })) {}
 
+Descriptor Descriptor::copy_of(int fd, const fs::path& path) {
+  const int copy = retry([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, 0); });
+  if (copy < 0) fail_system(path, "open");
+  return Descriptor(path, Opened{copy});
+}
+
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }

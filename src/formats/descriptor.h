@@ -29,6 +29,8 @@ class Descriptor {
  public:
   Descriptor(const std::filesystem::path& path, int flags);
   Descriptor(const std::filesystem::path& path, int flags, mode_t mode, std::nothrow_t);
+  // Another handle of what is open as `fd`; `path` is its name in errors.
+  static Descriptor copy_of(int fd, const std::filesystem::path& path);
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -56,6 +58,11 @@ class Descriptor {
   void close();
 
  private:
+  struct Opened {
+    int fd;
+  };
+  Descriptor(const std::filesystem::path& path, Opened opened) : path_(path), fd_(opened.fd) {}
+
   const std::filesystem::path path_;
   int fd_;
 };

@@ -110,6 +110,18 @@ std::string read(const fs::path& path) {
   return bytes;
 }
 
+std::string read_regular(const fs::path& path, size_t most) {
+  Descriptor file(path, O_RDONLY | O_NONBLOCK);
+  const struct stat status = file.status();
+  if (!S_ISREG(status.st_mode)) fail(path, "not a file");
+  if (static_cast<size_t>(status.st_size) > most) {
+    fail(path, "larger than " + std::to_string(most >> 20) + " MiB");
+  }
+  std::string bytes;
+  read_rest(file, most, bytes);
+  return bytes;
+}
+
 std::string read_gzip(const fs::path& path, size_t most) {
   Descriptor file(path, O_RDONLY);
   std::string bytes(kGzipMagic.size(), '\0');
@@ -134,11 +146,18 @@ void write(const fs::path& path, const std::string& bytes) {
     Temporary file(place);
     file.write(bytes);
     file.put_in_place();
-  } else {
-    Descriptor file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+    return;
+  }
+  const auto write_to = [&bytes](Descriptor file) {
     file.write(bytes);
     file.flush();
     file.close();
+  };
+  if (place.descriptor >= 0) {
+    // Where it stands: whoever opened it may go on behind it.
+    write_to(Descriptor::copy_of(place.descriptor, path));
+  } else {
+    write_to(Descriptor(path, O_WRONLY | O_TRUNC | O_NOCTTY));
   }
 }
 
@@ -151,10 +170,15 @@ void make_folder(const fs::path& path) {
 }
 
 void append_line(const fs::path& path, const std::string& line) {
-  Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND);
+  Descriptor file(path, O_RDWR | O_CREAT | O_APPEND);
   const off_t before = file.size();
+  char last = '\n';
+  if (before > 0) {
+    file.go_to(before - 1);
+    file.read(&last, 1);
+  }
   try {
-    file.write(line + "\n");
+    file.write((last == '\n' ? "" : "\n") + line + "\n");
   } catch (...) {
     file.truncate(before);  // half a line would spoil the next one
     throw;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@ namespace hdetach::files {
 // Throws std::runtime_error with the path and the system's reason.
 std::string read(const std::filesystem::path& path);
 
+// The same of a regular file of at most `most` bytes; anything else is refused. For folders that
+// others have had: opening a pipe would wait for ever.
+std::string read_regular(const std::filesystem::path& path,
+                         size_t most = std::numeric_limits<size_t>::max());
+
 // read(), unpacked where the file is gzipped (told by its first bytes, not by its name). Throws on
 // a damaged stream, on more than `most` bytes of content, and where the build lacks zlib.
 std::string read_gzip(const std::filesystem::path& path, size_t most);
@@ -19,13 +25,15 @@ std::string read_gzip(const std::filesystem::path& path, size_t most);
 // Replaces the file as a whole: a temporary file beside it is written, flushed to the disk and
 // renamed, and the folder is flushed. A reader sees the old or the new content, never a part. Of a
 // symbolic link the file that it names is replaced, or made; the permissions stay. A device or a
-// pipe is written to. Several processes may write one file: the content of one of them stays.
+// pipe is written to, and so is what is open already, as /dev/stdout. Several processes may write
+// one file: the content of one of them stays.
 void write(const std::filesystem::path& path, const std::string& bytes);
 
 // And the folders above it, where they are not there.
 void make_folder(const std::filesystem::path& path);
 
-// Adds a line to the end of the file and flushes it to the disk.
+// Adds a line to the end of the file, behind the half line that a full disk may have left there,
+// and flushes it to the disk.
 void append_line(const std::filesystem::path& path, const std::string& line);
 
 // A file too large for memory, which gets its name only when it is complete: until then it grows at

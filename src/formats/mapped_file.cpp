@@ -27,7 +27,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto fail = [&path](const char* reason) {
     throw std::runtime_error(path.string() + ": cannot map: " + reason);
   };
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail("not a regular file");

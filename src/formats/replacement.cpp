@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <system_error>
@@ -36,6 +37,17 @@ bool remove_abandoned(const fs::path& path) {
   return !file->has_its_name() || ::unlink(path.c_str()) == 0;
 }
 
+// The N of /proc/self/fd/N and /dev/fd/N, where /dev/stdout leads; -1 of any other name.
+int own_descriptor(const fs::path& path) {
+  const std::string folder = path.parent_path(), name = path.filename();
+  const bool is_own = folder == "/dev/fd" || folder == "/proc/self/fd" ||
+                      folder == "/proc/thread-self/fd" ||
+                      folder == "/proc/" + std::to_string(::getpid()) + "/fd";
+  int number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return is_own && error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
 }  // namespace
 
 Place::Place(const fs::path& named) : path(named) {
@@ -44,6 +56,11 @@ Place::Place(const fs::path& named) : path(named) {
   if (!exists && errno != ENOENT) fail_system(named, "open");
   bool has_entry = ::lstat(path.c_str(), &entry) == 0;
   for (int links = 0; has_entry && S_ISLNK(entry.st_mode); ++links) {
+    descriptor = own_descriptor(path);
+    if (descriptor >= 0) {
+      replaceable = false;
+      return;
+    }
     std::error_code error;
     const fs::path target = fs::read_symlink(path, error);
     if (error || links == kMostLinks) {

@@ -17,6 +17,7 @@ struct Place {
 
   std::filesystem::path path;         // the links behind the name followed, to a file or to nothing
   bool replaceable = true;            // false: it is to be opened and written to, by its own name
+  int descriptor = -1;                // of this process, where the name means one: /dev/stdout
   std::optional<struct stat> before;  // of the file that is replaced, where there is one
 };
 

@@ -55,17 +55,7 @@ void check_nesting(std::string_view json, const std::string& place) {
 }
 
 std::string read_text(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (error) throw std::runtime_error(fmt::format("{}: {}", path.string(), error.message()));
-  if (!std::filesystem::is_regular_file(status)) {
-    throw std::runtime_error(fmt::format("{}: not a file", path.string()));
-  }
-  if (std::filesystem::file_size(path) > kLargestFile) {
-    throw std::runtime_error(
-        fmt::format("{}: larger than {} MiB", path.string(), kLargestFile >> 20));
-  }
-  return files::read(path);
+  return files::read_regular(path, kLargestFile);
 }
 
 void for_each_line(const std::filesystem::path& path, Notices* notices,

@@ -76,10 +76,12 @@ RunRecord read_run(const std::filesystem::path& folder, Notices* notices) {
   // Who works with a run checks all of it, who shows it tells what it sees.
   if (notices != nullptr) {
     read_if_there(folder / "state.safetensors", notices, "the run is shown as it stands",
-                  [&](const Path&) { train::check_lines(folder); });
+                  [&](const Path&) { train::check_lines(folder, kLargestFile); });
   }
   read_if_there(folder / "result.json", notices, left_out, [&](const Path& path) {
-    run.result = train::parse_result(read_text(path), path.string() + ":1");
+    const std::string text = read_text(path);
+    train::check_sealed_json(text, path.string());
+    run.result = train::parse_result(text, path.string() + ":1");
   });
   read_if_there(folder / "eval.json", notices, left_out,
                 [&](const Path& path) { run.evaluations = read_evaluations(path); });

@@ -13,12 +13,13 @@ void add(std::optional<Spread>& spread, double value) {
   spread->high = std::max(spread->high, value);
 }
 
-SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder) {
+SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder,
+                       Notices* notices) {
   SweepRecord record;
   record.sweep = sweep;
   record.runs.resize(sweep.settings.size());
   for (const train::SweepRun& run : train::runs(sweep)) {
-    record.runs[run.setting].push_back(read_run(folder / run.name));
+    record.runs[run.setting].push_back(read_run(folder / run.name, notices));
   }
   return record;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/notices.h"
 #include "report/run_record.h"
 #include "train/sweep_file.h"
 
@@ -17,7 +18,9 @@ struct SweepRecord {
   std::vector<std::vector<RunRecord>> runs;  // [setting][seed]
 };
 
-SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder);
+// With `notices` what cannot be read is left out.
+SweepRecord read_sweep(const train::Sweep& sweep, const std::filesystem::path& folder,
+                       Notices* notices = nullptr);
 
 // What the runs are measured by in validation, as shown: times 100.
 struct Measure {

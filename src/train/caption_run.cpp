@@ -46,7 +46,7 @@ tasks::Vocabulary read_words(const fs::path& run) {
                     "where the run was trained",
                     run.string()));
   }
-  std::istringstream lines(files::read(path));
+  std::istringstream lines(files::read_regular(path));
   std::vector<std::string> words;
   for (std::string word; std::getline(lines, word);) words.push_back(std::move(word));
   try {

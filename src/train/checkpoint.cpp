@@ -116,10 +116,11 @@ void check_data(const RunState& run, const safetensors::Metadata& notes, const s
 
 }  // namespace
 
-std::string weights_file(const std::vector<NamedTensor>& parameters) {
+std::string weights_file(const std::vector<NamedTensor>& parameters, safetensors::Metadata notes) {
   Arrays arrays;
   for (const NamedTensor& parameter : parameters) arrays.add(parameter.name, parameter.tensor);
-  return arrays.serialize({{"format", "pt"}});
+  notes["format"] = "pt";
+  return arrays.serialize(notes);
 }
 
 void load_weights(const std::vector<NamedTensor>& parameters, std::string bytes,

@@ -10,8 +10,9 @@
 
 namespace hdetach::train {
 
-// The weights alone, by their names.
-std::string weights_file(const std::vector<NamedTensor>& parameters);
+// The weights alone, by their names, and notes.
+std::string weights_file(const std::vector<NamedTensor>& parameters,
+                         safetensors::Metadata notes = {});
 
 // Throws std::runtime_error, with `name` in the message, when the file is damaged or its arrays are
 // not the parameters.

@@ -14,17 +14,17 @@ namespace hdetach::train {
 
 std::optional<Config> read_config(const std::filesystem::path& run) {
   if (!std::filesystem::exists(run / kConfigFile)) return std::nullopt;
-  const std::string text = files::read(run / kConfigFile), name = (run / kConfigFile).string();
+  const std::string name = (run / kConfigFile).string(), text = files::read_regular(name);
   check_sealed_text(text, name);
   return parse_config(text, name);
 }
 
 void load_best(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run) {
-  load_weights(parameters, files::read(run / kBestFile), (run / kBestFile).string());
+  load_weights(parameters, files::read_regular(run / kBestFile), (run / kBestFile).string());
 }
 
 void load_last(const std::vector<NamedTensor>& parameters, const std::filesystem::path& run) {
-  load_weights(parameters, files::read(run / kLastFile), (run / kLastFile).string());
+  load_weights(parameters, files::read_regular(run / kLastFile), (run / kLastFile).string());
 }
 
 std::vector<xray::Record> read_xrays(const std::filesystem::path& run) {
@@ -42,10 +42,7 @@ RunFolder::RunFolder(std::filesystem::path path)
   }
 }
 
-std::optional<RunResult> RunFolder::result() const {
-  if (!std::filesystem::exists(path_ / kResultFile)) return std::nullopt;
-  return parse_result(files::read(path_ / kResultFile), (path_ / kResultFile).string());
-}
+std::optional<RunResult> RunFolder::result() const { return read_result(path_); }
 
 std::string RunFolder::trace_of_a_run() const {
   for (const char* name : {kConfigFile, kStateFile, kMetricsFile, kResultFile, kBestFile, kLastFile,
@@ -70,14 +67,12 @@ bool RunFolder::restore(RunState& run) {
   const bool saved = std::filesystem::exists(path_ / kStateFile);
   safetensors::Metadata notes;
   if (saved)
-    notes = load_state(run, files::read(path_ / kStateFile), (path_ / kStateFile).string());
+    notes = load_state(run, files::read_regular(path_ / kStateFile), (path_ / kStateFile).string());
   const int64_t epoch = run.progress.epoch;
   const History history = read_history(path_, epoch, saved);
   check_history(history, notes, path_);
   // Needed at the end, or by who reads the run: better known to be damaged now.
-  if (run.progress.best_epoch > 0) {
-    parse_sealed(files::read(path_ / kBestFile), (path_ / kBestFile).string());
-  }
+  if (run.progress.best_epoch > 0) check_weights(path_, kBestFile);
   const auto keep = [&](const KeptLines& lines, const char* file, Checksum& checksum) {
     if (std::filesystem::exists(path_ / file)) files::write(path_ / file, lines.text);
     checksum = lines.checksum;
@@ -92,7 +87,7 @@ void RunFolder::check_extra(const RunState& run) const {
   if (!std::filesystem::exists(path_ / kConfigFile)) return;
   for (const auto& [name, content] : run.files()) {
     const std::filesystem::path file = path_ / name;
-    if (std::filesystem::exists(file) && files::read(file) == content) continue;
+    if (std::filesystem::exists(file) && files::read_regular(file) == content) continue;
     throw std::runtime_error(
         fmt::format("{} is missing or not that of {}; put back the file, or the data that the run "
                     "began with",
@@ -108,7 +103,7 @@ void RunFolder::save_epoch(RunState& run, const EpochMetrics& metrics, bool best
   };
   append(kMetricsFile, to_json(metrics), metrics_);
   if (xray) append(kXraysFile, to_json(*xray), xrays_);
-  const std::string weights = weights_file(run.parameters());
+  const std::string weights = weights_file(run.parameters(), notes_of(run.files()));
   if (best) files::write(path_ / kBestFile, weights);
   files::write(path_ / kLastFile, weights);
   save_state(run);
@@ -120,7 +115,7 @@ void RunFolder::save_state(RunState& run) {
 }
 
 void RunFolder::finish(const RunResult& result) {
-  files::write(path_ / kResultFile, to_json(result) + "\n");
+  files::write(path_ / kResultFile, sealed_json(to_json(result)));
 }
 
 }  // namespace hdetach::train

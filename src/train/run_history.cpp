@@ -2,13 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
 #include "formats/files.h"
 #include "formats/json_object.h"
 #include "formats/mapped_file.h"
-#include "train/metrics.h"
 #include "train/seal.h"
 
 namespace hdetach::train {
@@ -16,24 +16,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kEpochNote = "epoch", *kMetricsNote = "metrics", *kXraysNote = "xrays";
+constexpr const char *kEpochNote = "epoch", *kMetricsNote = "metrics", *kXraysNote = "xrays",
+                     *kFileNote = "file:";
 
 [[noreturn]] void fail(const std::string& problem) {
   throw std::runtime_error(
       fmt::format("{}; restore the file from a copy, or train again into another folder", problem));
 }
 
-KeptLines metrics_until(const fs::path& run, int64_t epochs, bool saved) {
+void check_there(const fs::path& file) {
+  if (!fs::exists(file)) fail(file.string() + " is missing");
+}
+
+KeptLines metrics_until(const fs::path& run, int64_t epochs, bool saved, size_t most) {
   const fs::path path = run / kMetricsFile;
   KeptLines kept;
   if (!fs::exists(path)) {
     if (epochs == 0) return kept;
     fail(fmt::format("{} is missing, but the run is at epoch {}", path.string(), epochs));
   }
-  std::istringstream lines(files::read(path));
+  std::istringstream lines(files::read_regular(path, most));
   std::string line;
   int64_t count = 0;
-  while (count < epochs && std::getline(lines, line)) {
+  while (count < epochs && std::getline(lines, line) && !lines.eof()) {
     const std::string place = fmt::format("{}:{}", path.string(), ++count);
     const int64_t epoch = JsonObject(line, place).whole("epoch");
     if (epoch != count) {
@@ -42,7 +47,8 @@ KeptLines metrics_until(const fs::path& run, int64_t epochs, bool saved) {
     kept.add(line);
   }
   if (count < epochs) {
-    fail(fmt::format("{} has {} lines, but the run is at epoch {}", path.string(), count, epochs));
+    fail(fmt::format("{} has {} whole lines, but the run is at epoch {}", path.string(), count,
+                     epochs));
   }
   // The first epoch's line comes before the first state, a second one does not.
   if (!saved && std::getline(lines, line) && std::getline(lines, line)) {
@@ -51,9 +57,9 @@ KeptLines metrics_until(const fs::path& run, int64_t epochs, bool saved) {
   return kept;
 }
 
-KeptLines xrays_until(const fs::path& run, int64_t epochs) {
+KeptLines xrays_until(const fs::path& run, int64_t epochs, size_t most) {
   KeptLines kept;
-  for (const XrayLine& each : xray_lines(run)) {
+  for (const XrayLine& each : xray_lines(run, most)) {
     if (each.record.epoch.value_or(epochs + 1) <= epochs) kept.add(each.text);
   }
   return kept;
@@ -61,11 +67,11 @@ KeptLines xrays_until(const fs::path& run, int64_t epochs) {
 
 }  // namespace
 
-std::vector<XrayLine> xray_lines(const fs::path& run) {
+std::vector<XrayLine> xray_lines(const fs::path& run, size_t most) {
   std::vector<XrayLine> out;
   if (!fs::exists(run / kXraysFile)) return out;
-  std::istringstream lines(files::read(run / kXraysFile));
-  for (std::string line; std::getline(lines, line);) {
+  std::istringstream lines(files::read_regular(run / kXraysFile, most));
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
     const std::string place = fmt::format("{}:{}", (run / kXraysFile).string(), out.size() + 1);
     try {
       out.push_back({line, xray::parse_record(line, place)});
@@ -77,8 +83,16 @@ std::vector<XrayLine> xray_lines(const fs::path& run) {
   return out;
 }
 
-History read_history(const fs::path& run, int64_t epochs, bool saved) {
-  return {metrics_until(run, epochs, saved), xrays_until(run, epochs)};
+History read_history(const fs::path& run, int64_t epochs, bool saved, size_t most) {
+  return {metrics_until(run, epochs, saved, most), xrays_until(run, epochs, most)};
+}
+
+std::optional<RunResult> read_result(const fs::path& run) {
+  const std::string name = (run / kResultFile).string();
+  if (!fs::exists(name)) return std::nullopt;
+  const std::string text = files::read_regular(name);
+  check_sealed_json(text, name);
+  return parse_result(text, name);
 }
 
 safetensors::Metadata history_notes(const Checksum& metrics, const Checksum& xrays,
@@ -100,41 +114,74 @@ void check_history(const History& history, const safetensors::Metadata& notes,
   check(kXraysNote, history.xrays, kXraysFile);
 }
 
-void check_lines(const fs::path& run) {
-  const fs::path state = run / kStateFile, result = run / kResultFile;
+void check_lines(const fs::path& run, size_t most) {
+  const fs::path state = run / kStateFile;
   if (fs::exists(state)) {
     const files::MappedFile file(state);
     const auto notes = safetensors::read_header(file.bytes(), state.string()).metadata;
     const auto epoch = notes.find(kEpochNote);
     if (epoch == notes.end()) return;  // of an earlier version
-    check_history(read_history(run, std::strtoll(epoch->second.c_str(), nullptr, 10), true), notes,
-                  run);
-  } else if (fs::exists(result)) {
-    read_history(run, parse_result(files::read(result), result.string()).epochs, true);
+    const int64_t epochs = std::strtoll(epoch->second.c_str(), nullptr, 10);
+    check_history(read_history(run, epochs, true, most), notes, run);
+  } else if (const auto result = read_result(run)) {
+    read_history(run, result->epochs, true, most);
   }
 }
 
-void check_run(const fs::path& run) {
-  const auto path = [&](const char* name) { return (run / name).string(); };
-  const auto check_there = [&](const char* name) {
-    if (!fs::exists(run / name)) fail(path(name) + " is missing");
-  };
-  check_there(kConfigFile);
-  check_sealed_text(files::read(path(kConfigFile)), path(kConfigFile));
-  bool has_weights = false;
-  for (const char* name : {kStateFile, kBestFile, kLastFile}) {
-    if (!fs::exists(run / name)) continue;
-    has_weights = true;
-    parse_sealed(files::read(path(name)), path(name));
+safetensors::Metadata notes_of(const std::map<std::string, std::string>& files) {
+  safetensors::Metadata notes;
+  for (const auto& [name, content] : files) {
+    Checksum checksum;
+    checksum.add(content);
+    notes[kFileNote + name] = checksum.text();
   }
-  // A run that is over may be kept without weights, but not without some of them.
-  if (has_weights && fs::exists(run / kResultFile)) {
-    const RunResult result = parse_result(files::read(path(kResultFile)), path(kResultFile));
-    check_there(kStateFile);
-    if (result.epochs > 0) check_there(kLastFile);
-    if (result.best_epoch > 0) check_there(kBestFile);
+  return notes;
+}
+
+void check_weights(const fs::path& run, const char* name) {
+  check_there(run / name);
+  const auto weights =
+      parse_sealed(files::read_regular(run / name), (run / name).string()).metadata;
+  for (const auto& [note, wanted] : weights) {
+    if (note.rfind(kFileNote, 0) != 0) continue;
+    const fs::path file = run / note.substr(std::strlen(kFileNote));
+    check_there(file);
+    Checksum checksum;
+    checksum.add(files::read_regular(file));
+    if (checksum.text() == wanted) continue;
+    fail(fmt::format("{} is damaged: it is not what {} was saved with", file.string(), name));
+  }
+}
+
+void check_files(const fs::path& run) {
+  const std::string config = (run / kConfigFile).string();
+  check_there(config);
+  const bool has_checksums = check_sealed_text(files::read_regular(config), config);
+  for (const char* name : {kBestFile, kLastFile}) {
+    if (fs::exists(run / name)) check_weights(run, name);
+  }
+  const std::string state = (run / kStateFile).string(), result = (run / kResultFile).string();
+  if (fs::exists(state)) parse_sealed(files::read_regular(state), state);
+  if (has_checksums && fs::exists(result) &&
+      !check_sealed_json(files::read_regular(result), result)) {
+    fail(result + " is damaged: its checksum is gone");
   }
   check_lines(run);
+}
+
+void check_run(const fs::path& run) {
+  check_files(run);
+  const auto result = read_result(run);
+  const bool has_checksums = check_sealed_text(files::read_regular(run / kConfigFile), kConfigFile);
+  const auto is_there = [&](const char* name) { return fs::exists(run / name); };
+  // A run that is over may be kept without weights, but not without some of them.
+  if (!result || !has_checksums ||
+      !(is_there(kStateFile) || is_there(kBestFile) || is_there(kLastFile))) {
+    return;
+  }
+  check_there(run / kStateFile);
+  if (result->epochs > 0) check_there(run / kLastFile);
+  if (result->best_epoch > 0) check_there(run / kBestFile);
 }
 
 }  // namespace hdetach::train

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "formats/checksum.h"
 #include "formats/safetensors.h"
+#include "train/metrics.h"
 #include "xray/record.h"
 
 namespace hdetach::train {
@@ -24,7 +28,8 @@ struct XrayLine {
   xray::Record record;
 };
 // The last line may be incomplete; it is left out.
-std::vector<XrayLine> xray_lines(const std::filesystem::path& run);
+std::vector<XrayLine> xray_lines(const std::filesystem::path& run,
+                                 size_t most = std::numeric_limits<size_t>::max());
 
 struct KeptLines {
   void add(const std::string& line) {
@@ -41,8 +46,13 @@ struct History {
 };
 
 // Those of the first `epochs` epochs; `saved` is whether the run has a state. This and what follows
-// throws std::runtime_error, naming the file, where something is missing or damaged.
-History read_history(const std::filesystem::path& run, int64_t epochs, bool saved);
+// throws std::runtime_error, naming the file, where something is missing or damaged. Files of more
+// than `most` bytes are refused.
+constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
+History read_history(const std::filesystem::path& run, int64_t epochs, bool saved,
+                     size_t most = kAnySize);
+
+std::optional<RunResult> read_result(const std::filesystem::path& run);  // empty: it is not over
 
 // What the state notes of the lines, and the comparison. Without notes, as of earlier versions, any
 // lines will do.
@@ -51,10 +61,17 @@ void check_history(const History& history, const safetensors::Metadata& notes,
                    const std::filesystem::path& run);
 
 // The lines against the state where there is one, else against the result.
-void check_lines(const std::filesystem::path& run);
+void check_lines(const std::filesystem::path& run, size_t most = kAnySize);
 
-// The settings, the lines, and every byte of the weights and the state. For who reads a run; going
-// on from one, RunFolder::restore() checks it.
+// What the weights note of the other files that their task adds, by name.
+safetensors::Metadata notes_of(const std::map<std::string, std::string>& files);
+// That there are weights of that name, and that they and the files that they note are whole.
+void check_weights(const std::filesystem::path& run, const char* name);
+
+// Every byte of the settings, the lines, the weights and the state, as far as they are there. For
+// who reads a run; going on from one, RunFolder::restore() checks it.
+void check_files(const std::filesystem::path& run);
+// And that nothing is missing, where the run is over. One of an earlier version may miss anything.
 void check_run(const std::filesystem::path& run);
 
 }  // namespace hdetach::train

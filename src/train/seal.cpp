@@ -78,13 +78,27 @@ std::string sealed_text(const std::string& text) {
   return all + last_line(all);
 }
 
-void check_sealed_text(const std::string& text, const std::string& name) {
+bool check_sealed_text(const std::string& text, const std::string& name) {
   const size_t line = text.rfind(kLine);
   const bool is_sealed = line != text.npos || text.rfind(kFirstLine, 0) == 0;
-  if (!is_sealed) return;
+  if (!is_sealed) return false;
   if (line == text.npos || text.substr(line) != last_line(std::string_view(text).substr(0, line))) {
     damaged(name);
   }
+  return true;
+}
+
+std::string sealed_json(const std::string& object) {
+  Checksum checksum;
+  checksum.add(object);
+  return object.substr(0, object.size() - 1) + "," + kBefore + checksum.text() + "\"}\n";
+}
+
+bool check_sealed_json(const std::string& text, const std::string& name) {
+  const size_t member = text.rfind(std::string(",") + kBefore);
+  if (member == text.npos) return false;
+  if (text != sealed_json(text.substr(0, member) + "}")) damaged(name);
+  return true;
 }
 
 }  // namespace hdetach::train

@@ -1,7 +1,7 @@
 // Ticks and ranges of axes, the same ones for the canvas and for an exported SVG.
 
 export function niceTicks(min, max, count, smallest = 0) {
-  const raw = (max - min) / Math.max(count, 1);
+  const raw = max / Math.max(count, 1) - min / Math.max(count, 1); // max - min may be infinite
   if (!(raw > 0)) return [min];
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = Math.max([1, 2, 2.5, 5, 10].find((m) => m * power >= raw * 0.999) * power, smallest);
@@ -13,7 +13,7 @@ export function niceTicks(min, max, count, smallest = 0) {
 }
 
 export function logTicks(min, max, count) {
-  const decades = Math.log10(max / min);
+  const decades = Math.log10(max) - Math.log10(min);
   const every = Math.max(1, Math.ceil(decades / Math.max(count, 1)));
   const mantissas =
     decades < 1 ? [] : decades < 1.2 ? [1, 2, 3, 5, 7] : decades < 2.5 ? [1, 2, 5] : [1];
@@ -77,10 +77,10 @@ export function yRange(lines, marks, { log, from, to, most }) {
   }
   if (log) {
     const room = Math.max((max / min) ** 0.04, 1.02);
-    return [min / room, max * room];
+    return [Math.max(min / room, Number.MIN_VALUE), Math.min(max * room, Number.MAX_VALUE)];
   }
   if (min === max) [min, max] = [min - Math.abs(min || 1) * 0.1, max + Math.abs(max || 1) * 0.1];
-  const room = (max - min) * 0.05;
-  const low = min >= 0 && min < 0.3 * max ? 0 : min - room;
+  const room = max * 0.05 - min * 0.05;
+  const low = min >= 0 && min < 0.3 * max ? 0 : Math.max(min - room, -Number.MAX_VALUE);
   return [low, most != null && max <= most ? Math.min(max + room, most * 1.01) : max + room];
 }
