@@ -11,6 +11,7 @@
 
 #include "formats/files.h"
 #include "tests/program.h"
+#include "tests/run_files.h"
 #include "tests/xml.h"
 #ifdef HDETACH_WITH_JPEG
 #include "tests/jpeg_images.h"
@@ -149,6 +150,18 @@ TEST_F(CaptionCli, TellsWhatIsWrongWithARun) {
   const fs::path words = root_ / "run/words.txt", best = root_ / "run/best.safetensors";
   const std::string all = files::read(words);
 
+  // Two words in each other's place would give other captions.
+  const size_t last = all.rfind('\n', all.size() - 2) + 1, before = all.rfind('\n', last - 2) + 1;
+  files::write(words, all.substr(0, before) + all.substr(last) + all.substr(before, last - before));
+  const std::string damaged = "run/words.txt is damaged: it is not what best.safetensors was";
+  expect_error(1, run + test, {damaged});
+  fs::remove(words);
+  expect_error(1, run + test, {"run/words.txt is missing", "from a copy"});
+
+  // Weights of an earlier version do not know their words.
+  const std::string noted = files::read(best);
+  files::write(best, without_notes(noted));
+  fs::remove(root_ / "run/last.safetensors");
   files::write(words, all + "platypus\n");
   expect_error(1, run + test, {"run/words.txt has ", "best.safetensors knows ", "same run"});
   files::write(words, "dog\n" + all);
@@ -156,6 +169,7 @@ TEST_F(CaptionCli, TellsWhatIsWrongWithARun) {
   fs::remove(words);
   expect_error(1, run + test, {"run has no words.txt", "copy it"});
   files::write(words, all);
+  files::write(best, noted);
 
   const std::string config = files::read(root_ / "run/config.toml");
   const size_t first = config.find('\n') + 1;  // changed on purpose: without the lines of its seal

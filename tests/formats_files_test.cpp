@@ -303,6 +303,42 @@ TEST_F(Files, AppendLineAddsLines) {
             "absent/log: cannot open: No such file or directory");
 }
 
+TEST_F(Files, AppendLineLeavesHalfALineAlone) {
+  const fs::path path = folder_ / "log";
+  files::write(path, "one\ntw");
+  files::append_line(path, "three");
+  EXPECT_EQ(files::read(path), "one\ntw\nthree\n");
+}
+
+TEST_F(Files, ReadRegularReadsFilesOnly) {
+  put("x", "content");
+  EXPECT_EQ(files::read_regular(folder_ / "x"), "content");
+  EXPECT_EQ(files::read_regular(folder_ / "x", 7), "content");
+  files::write(folder_ / "large", std::string(size_t{2} << 20, 'x') + "x");
+  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "large", size_t{2} << 20); }),
+            "large: larger than 2 MiB");
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);  // opening one would wait for a writer
+  fs::create_symlink("pipe", folder_ / "link");
+  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "link"); }), "link: not a file");
+  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "absent"); }),
+            "absent: cannot open: No such file or directory");
+}
+
+// As /dev/stdout leads to one: who opened the file may have written, and may write on.
+TEST_F(Files, WriteToAnOpenFileGoesWhereItStands) {
+  const fs::path path = folder_ / "x", link = folder_ / "link";
+  const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(write(opened, "before, ", 8), 8);
+  files::write("/proc/self/fd/" + std::to_string(opened), "between, ");
+  fs::create_symlink("/dev/fd/" + std::to_string(opened), link);
+  files::write(link, "linked, ");
+  ASSERT_EQ(write(opened, "after", 5), 5);
+  close(opened);
+  EXPECT_EQ(files::read(path), "before, between, linked, after");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(names(), (std::set<std::string>{"link", "x"}));
+}
+
 TEST_F(Files, AFullDiskIsNamed) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   EXPECT_EQ(message(folder_, [] { files::append_line("/dev/full", "x"); }),

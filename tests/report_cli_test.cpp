@@ -18,6 +18,7 @@
 #include "tests/program.h"
 #include "tests/report_runs.h"
 #include "tests/usage_errors.h"
+#include "train/seal.h"
 
 namespace {
 
@@ -64,6 +65,22 @@ TEST(ReportCli, PrintsTheDataWithoutAPage) {
   EXPECT_EQ(data["title"], "small");
   EXPECT_EQ(data["watching"], false);
   EXPECT_FALSE(fs::exists(folder / "small/report.html"));
+}
+
+// A pipe would be waited for, and what is larger than any run's lines fills the memory.
+TEST(ReportCli, FilesThatNoRunHasAreNoticed) {
+  const TemporaryFolder folder;
+  for (const char* name : {"pipe", "large", "good"}) write_copy_run(folder / "small" / name);
+  fs::remove(folder / "small/pipe/metrics.jsonl");
+  ASSERT_EQ(::mkfifo((folder / "small/pipe/metrics.jsonl").c_str(), 0600), 0);
+  fs::resize_file(folder / "small/large/metrics.jsonl", uintmax_t{200} << 20);
+  hdetach::files::write(folder / "small/large/state.safetensors",
+                        hdetach::train::sealed({}, {{"epoch", "2"}}));
+  const Result result = run("report " + (folder / "small").string() + " --json", "timeout 60");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "pipe/metrics.jsonl: not a file")) << result.err;
+  EXPECT_TRUE(contains(result.err, "large/metrics.jsonl: larger than 128 MiB")) << result.err;
+  EXPECT_TRUE(contains(result.out, "small/good")) << result.out;
 }
 
 TEST(ReportCli, NothingToShowFails) {
@@ -148,6 +165,17 @@ TEST_F(ReportOut, ADeviceStaysADevice) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(fs::is_character_file(null));
   EXPECT_EQ(names(), std::set<std::string>{"null"});
+}
+
+TEST_F(ReportOut, StandardOutputIsWrittenWhereItStands) {
+  const std::string file = path("page.html");
+  const Result result = run("report " + (folder_ / "small").string() + " -o /dev/stdout",
+                            "sh -c 'exec >" + file + "; echo start; \"$@\"; echo end' sh");
+  EXPECT_EQ(result.err, "");
+  const std::string text = content(file);
+  EXPECT_EQ(text.rfind("start\n<!DOCTYPE html>", 0), 0u) << text.substr(0, 100);
+  EXPECT_TRUE(contains(text, "</html>"));
+  EXPECT_EQ(text.substr(text.size() - 5), "\nend\n");
 }
 
 TEST_F(ReportOut, TwelveAtOnceWriteOneName) {

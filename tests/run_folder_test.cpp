@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "run_files.h"
 #include "tiny_run.h"
 #include "train/run.h"
+#include "train/run_history.h"
 #include "train/seal.h"
 
 namespace hdetach {
@@ -201,12 +203,7 @@ TEST_F(RunFolderTest, FilesOfEarlierVersionsHaveNoChecksum) {
   run("whole");
   run("a", false, 12);
   for (const char* name : {"state.safetensors", "best.safetensors"}) {
-    const auto old = safetensors::parse(files::read(file("a") / name), name);
-    std::vector<safetensors::View> views;
-    for (const auto& each : old.arrays) {
-      views.push_back({each.name, each.dtype, each.shape, each.data});
-    }
-    files::write(file("a") / name, safetensors::serialize(views, {}));
+    files::write(file("a") / name, without_notes(files::read(file("a") / name)));
   }
   files::write(file("a/config.toml"), train::to_toml(config_));
   EXPECT_TRUE(run("a", true).has_value());
@@ -280,7 +277,9 @@ TEST_F(RunFolderTest, AMissingLineIsNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {all.substr(second), "metrics.jsonl:1: this is epoch 2, where 1 should stand"},
       {all.substr(0, second) + all.substr(third), "metrics.jsonl:2: this is epoch 3"},
-      {all.substr(0, third), "metrics.jsonl has 2 lines, but the run is at epoch 3"}};
+      {all.substr(0, third), "metrics.jsonl has 2 whole lines, but the run is at epoch 3"},
+      {all.substr(0, all.size() - 1),
+       "metrics.jsonl has 2 whole lines, but the run is at epoch 3"}};
   for (const auto& [lines, wanted] : cases) {
     files::write(file("whole/metrics.jsonl"), lines);
     const std::string error = error_of([&] { run("whole", true); });
@@ -341,10 +340,62 @@ TEST_F(RunFolderTest, OtherImagesAreNoticed) {
 
 TEST_F(RunFolderTest, AResultThatIsNoneIsRefused) {
   run("a");
-  std::string result = files::read(file("a/result.json"));
-  files::write(file("a/result.json"), result.replace(result.find("finished"), 8, "finishes"));
-  const std::string error = error_of([&] { run("a", true); });
+  const std::string path = file("a/result.json");
+  auto result = nlohmann::json::parse(files::read(path));
+  result["status"] = "finishes";
+  const auto error_with = [&](const std::string& text) {
+    files::write(path, text);
+    return error_of([&] { run("a", true); });
+  };
+  EXPECT_EQ(error_with(result.dump()).find(path + " is damaged"), 0u);
+  result.erase("checksum");
+  const std::string error = error_with(train::sealed_json(result.dump()));
   EXPECT_NE(error.find("result.json: status is \"finishes\""), std::string::npos) << error;
+}
+
+TEST_F(RunFolderTest, AChangedResultIsFound) {
+  run("whole");
+  const std::string bytes = files::read(file("whole/result.json"));
+  ASSERT_EQ(bytes.back(), '\n');
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (const bool cut : {false, true}) {
+      std::string damaged = cut ? bytes.substr(0, at) : bytes;
+      if (!cut) damaged[at] ^= static_cast<char>(1 << at % 8);
+      files::write(file("whole/result.json"), damaged);
+      EXPECT_EQ(error_of([&] {
+                  train::check_run(file("whole"));
+                }).find(file("whole/result.json").string()),
+                0u)
+          << at << ": " << damaged;
+    }
+  }
+  files::write(file("whole/result.json"), bytes);
+  EXPECT_NO_THROW(train::check_run(file("whole")));
+}
+
+// A pipe that nobody writes to would be waited for.
+TEST_F(RunFolderTest, WhatIsNoFileIsRefused) {
+  run("whole", false, 12);
+  for (const char* name : {"state.safetensors", "best.safetensors", "config.toml", "metrics.jsonl",
+                           "xray.jsonl", "result.json"}) {
+    fs::remove_all(file("a"));
+    fs::copy(file("whole"), file("a"));
+    fs::remove(file("a") / name);
+    ASSERT_EQ(::mkfifo((file("a") / name).c_str(), 0600), 0);
+    const std::string error = error_of([&] { run("a", true); });
+    EXPECT_EQ(error, (file("a") / name).string() + ": not a file");
+  }
+}
+
+// For who copied a run without what only going on needs.
+TEST_F(RunFolderTest, WhatIsThereCanBeReadWithoutTheRest) {
+  run("a");
+  for (const char* name : {"last.safetensors", "state.safetensors"}) {
+    fs::remove(file("a") / name);
+    EXPECT_EQ(error_of([&] { train::check_files(file("a")); }), "no error") << name;
+    const std::string error = error_of([&] { train::check_run(file("a")); });
+    EXPECT_EQ(error.find((file("a") / name).string() + " is missing"), 0u) << error;
+  }
 }
 
 TEST_F(RunFolderTest, AStateOfAnotherSizeIsRefusedWithShapes) {

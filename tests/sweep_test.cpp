@@ -18,6 +18,7 @@
 
 #include "formats/files.h"
 #include "tests/program.h"
+#include "train/seal.h"
 
 namespace {
 
@@ -133,9 +134,11 @@ TEST_F(Sweep, RunsEverythingOnceAndShowsItAgain) {
 TEST_F(Sweep, AFailedRunFailsTheSweepAtItsEndAndNoOther) {
   ASSERT_EQ(run(arguments(file("", "epochs = 1")) + " --quiet --only plain/seed-2").exit_code, 0);
   fs::create_directories(run_folder("plain/seed-1") / "lock");  // where train wants a file
-  std::ofstream(run_folder("plain/seed-2") / "result.json")
-      << R"({"status":"diverged","epochs":0,"updates":3,"best_epoch":0,"best_valid_accuracy":-1,)"
-         R"("seconds":1,"message":"the loss is inf"})";
+  hdetach::files::write(
+      run_folder("plain/seed-2") / "result.json",
+      hdetach::train::sealed_json(
+          R"({"status":"diverged","epochs":0,"updates":3,"best_epoch":0,"best_valid_accuracy":-1,)"
+          R"("seconds":1,"message":"the loss is inf"})"));
   const Result result = run(arguments(file("", "epochs = 1")) + " --quiet");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_TRUE(contains(result.err, "2 of 4 runs failed: plain/seed-1, plain/seed-2")) << result.err;
@@ -169,6 +172,32 @@ TEST_F(Sweep, ADamagedRunThatIsOverDoesNotCount) {
     hdetach::files::write(folder / name, bytes);
   }
   EXPECT_EQ(run(command).exit_code, 0);
+  EXPECT_EQ(sessions("plain/seed-1"), 1);
+}
+
+TEST_F(Sweep, ADamagedRunFailsAloneAndTheOthersGoOn) {
+  const std::string command = arguments(file("", "epochs = 1"));
+  ASSERT_EQ(run(command + " --quiet --only plain").exit_code, 0);
+  const fs::path metrics = run_folder("plain/seed-1") / "metrics.jsonl";
+  std::string line = content(metrics);
+  hdetach::files::write(metrics, line.replace(line.find("\"update\":3"), 10, "\"update\":4"));
+
+  const Result dry = run(command + " --dry-run");
+  EXPECT_EQ(dry.exit_code, 1);
+  EXPECT_TRUE(contains(dry.out, "plain/seed-1       damaged ")) << dry.out;
+  EXPECT_TRUE(contains(dry.out, "\n4 runs, 2 to do\n")) << dry.out;
+  EXPECT_TRUE(contains(dry.err, "metrics.jsonl is damaged")) << dry.err;
+  EXPECT_TRUE(contains(dry.err, "1 of 4 runs are damaged")) << dry.err;
+  const json listed = json::parse(run(command + " --dry-run --json").out)["runs"];
+  EXPECT_TRUE(contains(listed[0]["damaged"], "metrics.jsonl is damaged")) << listed;
+  EXPECT_EQ(listed[0]["to_do"], false);
+  EXPECT_EQ(listed[1]["damaged"], nullptr);
+
+  const Result result = run(command);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(contains(result.err, "1 of 4 runs failed: plain/seed-1")) << result.err;
+  EXPECT_TRUE(contains(result.err, "metrics.jsonl is damaged")) << result.err;
+  EXPECT_TRUE(contains(result.out, "detach-0.5  2/2 ")) << result.out;
   EXPECT_EQ(sessions("plain/seed-1"), 1);
 }
 

@@ -50,6 +50,7 @@ export function tickText(value, ticks, log = false) {
     return `10${[...String(power)].map((sign) => RAISED[sign]).join('')}`;
   }
   const size = log ? Math.abs(value) : Math.max(...ticks.map(Math.abs));
+  if (size >= 1e12) return value.toExponential().replace('e+', 'e').replace('-', '−');
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(6))}M`;
   if (size >= 1e4) return `${Number((value / 1e3).toPrecision(6))}k`;
   if (Math.abs(value) < 1e-3) return value.toExponential().replace('e-', 'e−').replace('-', '−');

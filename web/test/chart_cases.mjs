@@ -61,6 +61,27 @@ export function chartTests(suite) {
     }),
   );
 
+  suite.test('AnyFiniteValueIsShown', () => {
+    const wild = sampleExperiment();
+    const { curves } = wild.settings[0].runs[0];
+    curves.train_loss[5] = -1.7e308;
+    curves.train_loss[9] = 1.7e308;
+    curves.grad_norm_max[5] = 1e-300;
+    curves.grad_norm_max[9] = 1e300;
+    return suite.withPage(sampleReport([wild]), {}, async (page) => {
+      for (const id of ['train_loss', 'grad_norm_max']) {
+        const chart = await chartOf(page, id);
+        const { min, max, ticks } = await chart.evaluate((element) => {
+          const { scales, axes } = element.chart.plot;
+          return { min: scales.y.min, max: scales.y.max, ticks: axes[1]._values };
+        });
+        check(Number.isFinite(min) && Number.isFinite(max), `${id} from ${min} to ${max}`);
+        check(ticks.length >= 3 && ticks.length < 20, `ticks of ${id}: ${ticks}`);
+        check(!ticks.some((text) => /[kM]$|NaN|Inf/.test(text)), `ticks of ${id}: ${ticks}`);
+      }
+    });
+  });
+
   suite.test('HoverNamesTheRunAndItsValue', () =>
     suite.withPage(report, {}, async (page) => {
       const chart = await chartOf(page, 'valid_measure');
