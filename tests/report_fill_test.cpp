@@ -146,7 +146,7 @@ TEST_F(FillBlocks, WrongGpuTimesAreNamedWithTheirLine) {
   hdetach::files::write(folder_ / "time.jsonl", "");
   EXPECT_EQ(message_of("gpu-minutes time.jsonl"), "DIR/doc.md:3: DIR/time.jsonl has no line");
   EXPECT_EQ(message_of("gpu-minutes missing"),
-            "DIR/doc.md:3: DIR/missing: No such file or directory");
+            "DIR/doc.md:3: DIR/missing: cannot open: No such file or directory");
   hdetach::files::write(folder_ / "time.jsonl", good);
   EXPECT_EQ(message_of("gpu-time time.jsonl b"),
             "DIR/doc.md:3: no line is for an experiment \"b\"; there are lines for a_b");

@@ -238,6 +238,7 @@ export class Chart {
           gap: 6,
           grid: { stroke: line, width: 1 },
           size: (u, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((value) => value.length)),
+          incrs: (u, at, min, max) => [Math.max(max - min, 5)], // any will do: splits decides
           splits: (u) => this.yTicks(u.bbox.height / devicePixelRatio),
           values: (u, ticks) => texts(ticks, this.log),
           filter: (u, ticks) => ticks,

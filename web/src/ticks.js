@@ -77,7 +77,7 @@ export function yRange(lines, marks, { log, from, to, most }) {
     max = Math.max(max, mark.y);
   }
   if (log) {
-    const room = Math.max((max / min) ** 0.04, 1.02);
+    const room = Math.max(10 ** (0.04 * (Math.log10(max) - Math.log10(min))), 1.02);
     return [Math.max(min / room, Number.MIN_VALUE), Math.min(max * room, Number.MAX_VALUE)];
   }
   if (min === max) [min, max] = [min - Math.abs(min || 1) * 0.1, max + Math.abs(max || 1) * 0.1];
