@@ -31,6 +31,9 @@ export function setVars(element, vars) {
   for (const [name, value] of Object.entries(vars)) element.style.setProperty(name, value);
 }
 
+// The name of a folder, which may go on in a new line after each slash.
+export const breakable = (name) => name.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]);
+
 export function button(text, onclick, props) {
   return h('button', { type: 'button', onclick, ...props }, text);
 }

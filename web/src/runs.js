@@ -1,7 +1,7 @@
 // Every run: how it went, what set it apart, and where it was trained.
 
 import { statusClass } from './controls.js';
-import { h, whenSeen } from './dom.js';
+import { breakable, h, whenSeen } from './dom.js';
 import { duration, fixed, short } from './format.js';
 import { runPicker } from './run_picker.js';
 import { scrollBox } from './scroll_box.js';
@@ -95,7 +95,7 @@ function overviewTable({ runs, measure }) {
         return h(
           'tr',
           null,
-          h('th', { scope: 'row' }, run.name),
+          h('th', { scope: 'row' }, breakable(run.name)),
           h('td', null, h('span', { class: `status ${statusClass(run.status)}` }, run.status)),
           [
             run.length ? short(epoch[run.length - 1], 6) : '0',

@@ -16,11 +16,29 @@ function axeSource() {
   }
 }
 
+// Behind a pseudo-element axe sees no colours: what shows that a table scrolls would leave the
+// contrast of all tables undecided.
+const uncoverTables = (page) =>
+  page.evaluate(() => {
+    const sheet = document.styleSheets[0];
+    sheet.insertRule('.edges::after { content: none !important; }', sheet.cssRules.length);
+  });
+
 async function findNothing(page, what) {
   await drawAll(page);
+  await uncoverTables(page);
   const found = await page.evaluate(async () => {
-    const { violations } = await window.axe.run();
-    return violations.map(({ id, nodes }) => [
+    const { violations, incomplete } = await window.axe.run();
+    // What axe cannot tell of numbers of one digit, symbols and text over pictures.
+    const beyondIt = ['shortTextContent', 'nonBmp', 'imgNode'];
+    const undecided = incomplete
+      .filter(({ id }) => id === 'color-contrast')
+      .map(({ id, nodes }) => ({
+        id,
+        nodes: nodes.filter(({ any }) => !beyondIt.includes(any[0]?.data?.messageKey)),
+      }))
+      .filter(({ nodes }) => nodes.length);
+    return [...violations, ...undecided].map(({ id, nodes }) => [
       id,
       nodes.map((node) => `${node.target.join(' ')}: ${node.failureSummary}`),
     ]);

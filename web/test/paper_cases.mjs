@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import { check, same } from './harness.mjs';
 import { fullReport } from './look_cases.mjs';
+import { sampleExperiment, sampleReport } from './sample.mjs';
 
 // Paths that a PDF draws: {colour, stroke, left, right} in points. Knows what Chromium writes.
 function inkOf(pdf) {
@@ -64,6 +65,18 @@ const HUES = ['#2a6fd0', '#e0592a', '#159a6b'].map(rgb); // of the three setting
 const CHARTS = 7; // with curves of every setting
 const WIDTH = 595; // of A4, in points
 
+// As wide as the tables of caption runs are: seven scores of the test, and a message.
+function wideReport() {
+  const experiment = sampleExperiment({ settings: ['plain', 'detach-0.25'], seeds: 5 });
+  const scores = ['Bleu_1', 'Bleu_2', 'Bleu_3', 'Bleu_4', 'CIDEr', 'METEOR', 'ROUGE_L'];
+  for (const run of experiment.settings.flatMap((setting) => setting.runs)) {
+    run.test = Object.fromEntries(scores.map((name) => [name, 0.6836]));
+    run.status = 'stopped-early';
+    run.message = 'no better CIDEr for 10 epochs';
+  }
+  return sampleReport([experiment]);
+}
+
 export function paperTests(suite) {
   for (const colorScheme of ['light', 'dark']) {
     suite.test(colorScheme === 'dark' ? 'PrintsFromDark' : 'PrintsOnA4', () =>
@@ -109,4 +122,33 @@ export function paperTests(suite) {
       check(!(await page.locator('.controls').isVisible()), 'no controls on paper');
     }),
   );
+
+  suite.test('PrintsWideTablesWithNamesThatCanBeRead', () =>
+    suite.withPage(wideReport(), { viewport: { width: 703, height: 900 } }, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      await page.waitForFunction(() => document.querySelector('.overview tbody th'));
+      const [wide, names] = await page.evaluate(() => [
+        document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        [...document.querySelectorAll('.overview tbody th')].map((cell) => {
+          const text = document.createRange();
+          text.selectNodeContents(cell);
+          const lines = new Set([...text.getClientRects()].map(({ top }) => Math.round(top)));
+          return [cell.textContent, lines.size];
+        }),
+      ]);
+      same(wide, 0, 'pixels beyond the paper');
+      same(names.length, 10, 'runs');
+      const broken = names.filter(([name, lines]) => lines > name.split(/[-/]/).length);
+      same(broken, [], 'names that are broken within a word');
+    }),
+  );
+
+  suite.test('PrintsWhichOfTheExperimentsItIs', () => {
+    const experiments = ['first', 'second'].map((name) => ({ ...sampleExperiment(), name }));
+    return suite.withPage(sampleReport(experiments), {}, async (page) => {
+      await page.emulateMedia({ media: 'print' });
+      check(await page.locator('.tabs [aria-current=page]').isVisible(), 'its name');
+      check(await page.getByRole('button', { name: 'second' }).isVisible(), 'and the other one');
+    });
+  });
 }
