@@ -92,7 +92,7 @@ class Damage : public testing::TestWithParam<DamagedRun> {
   std::string damage(const fs::path& file) {
     const std::string bytes = files::read(file), name = file.filename();
     const size_t at = below(bytes.size() + 1);
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         fs::remove(file);
         return name + " removed";
@@ -108,6 +108,10 @@ class Damage : public testing::TestWithParam<DamagedRun> {
         files::write(file, zeros);
         return fmt::format("{} zero from {}", name, at);
       }
+      case 4:  // by a copy of the wrong folder
+        fs::copy_file(root_ / "other" / file.filename(), file,
+                      fs::copy_options::overwrite_existing);
+        return name + " of another run";
       default: {
         std::string flipped = bytes;
         if (at < bytes.size()) flipped[at] ^= static_cast<char>(1 << below(8));
@@ -127,6 +131,9 @@ TEST_P(Damage, IsRefusedByNameOrRecovered) {
   const int folders = wanted ? std::atoi(wanted) : 30;
   ASSERT_GT(folders, 0);
   resume(root_ / "whole");
+  train::Config other = GetParam().config;
+  other.seed += 1;
+  train::run_until(0, other, root_ / "other", /*resume=*/true);
   int refused = 0, recovered = 0;
   for (const int64_t stop : GetParam().stops) {
     resume(root_ / std::to_string(stop), stop);

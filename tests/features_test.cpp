@@ -191,6 +191,13 @@ TEST_F(FeaturesProgram, BadInputsAreNamedAndNothingIsLost) {
     });
     EXPECT_EQ(without, 1);
   }
+  // Nor does one end it that is no broken image but cannot be read: here of a disk that fails.
+  fs::remove(image);
+  fs::create_symlink("/proc/self/mem", image);
+  expect_failure("unread", "", "5.jpg: cannot read: Input/output error");
+  expect_failure("unread", "", "1 of 6 images could not be read and have no features");
+  fs::remove(image);
+  files::write(image, bytes);
   fs::remove(folder_ / "out/train.safetensors");
   EXPECT_EQ(run("out").exit_code, 0);
   EXPECT_TRUE(content("out/train.safetensors") == content("whole/train.safetensors"));

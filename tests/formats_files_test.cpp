@@ -339,10 +339,30 @@ TEST_F(Files, WriteToAnOpenFileGoesWhereItStands) {
   EXPECT_EQ(names(), (std::set<std::string>{"link", "x"}));
 }
 
+// A limit on the size of files stands for a full disk, which takes the first bytes of a line too.
+TEST_F(Files, ALineThatDoesNotFitLeavesNoPart) {
+  files::append_line(folder_ / "x", "ab");
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{5, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string error = message(folder_, [&] { files::append_line(folder_ / "x", "cdefg"); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(error, "x: cannot write: File too large");
+  EXPECT_EQ(files::read(folder_ / "x"), "ab\n");
+}
+
+TEST_F(Files, WhatIsNoRegularFileTakesNoLineAndIsNotReplaced) {
+  ASSERT_EQ(mkfifo((folder_ / "x").c_str(), 0600), 0);
+  EXPECT_EQ(message(folder_, [&] { files::append_line(folder_ / "x", "a"); }), "x: not a file");
+  EXPECT_EQ(message(folder_, [&] { files::write_regular(folder_ / "x", "a"); }), "x: not a file");
+  EXPECT_TRUE(fs::is_fifo(folder_ / "x"));
+}
+
 TEST_F(Files, AFullDiskIsNamed) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  EXPECT_EQ(message(folder_, [] { files::append_line("/dev/full", "x"); }),
-            "/dev/full: cannot write: No space left on device");
   fs::create_symlink("/dev/full", folder_ / "x");
   EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "x", "x"); }),
             "x: cannot write: No space left on device");

@@ -169,13 +169,17 @@ TEST_F(ReportOut, ADeviceStaysADevice) {
 
 TEST_F(ReportOut, StandardOutputIsWrittenWhereItStands) {
   const std::string file = path("page.html");
-  const Result result = run("report " + (folder_ / "small").string() + " -o /dev/stdout",
-                            "sh -c 'exec >" + file + "; echo start; \"$@\"; echo end' sh");
-  EXPECT_EQ(result.err, "");
-  const std::string text = content(file);
-  EXPECT_EQ(text.rfind("start\n<!DOCTYPE html>", 0), 0u) << text.substr(0, 100);
-  EXPECT_TRUE(contains(text, "</html>"));
-  EXPECT_EQ(text.substr(text.size() - 5), "\nend\n");
+  for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    SCOPED_TRACE(name);
+    const Result result = run("report " + (folder_ / "small").string() + " -o " + name,
+                              "sh -c 'exec >" + file + "; echo start; \"$@\"; echo end' sh");
+    EXPECT_EQ(result.err, "");
+    const std::string text = content(file);
+    EXPECT_EQ(text.rfind("start\n<!DOCTYPE html>", 0), 0u) << text.substr(0, 100);
+    EXPECT_TRUE(contains(text, "</html>"));
+    EXPECT_EQ(text.substr(text.size() - 5), "\nend\n");
+    EXPECT_FALSE(contains(text, "\npage: "));
+  }
 }
 
 TEST_F(ReportOut, TwelveAtOnceWriteOneName) {

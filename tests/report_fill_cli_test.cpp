@@ -7,6 +7,7 @@
 #include "formats/files.h"
 #include "tests/filled_runs.h"
 #include "tests/usage_errors.h"
+#include "train/seal.h"
 
 namespace {
 
@@ -25,6 +26,24 @@ class FillCli : public hdetach::test::FilledRuns {
   const std::string settings_ = "<!-- hdetach settings small -->\n<!-- end -->\n";
   const std::string curves_ = "\n<!-- hdetach curves small figures/x.svg -->\n<!-- end -->\n";
 };
+
+TEST_F(FillCli, DamagedRunsAreNotPublished) {
+  const std::string doc = write_document("doc.md", settings_);
+  const fs::path result = folder_ / "small/plain/seed-1/result.json";
+  hdetach::files::write(result, hdetach::train::sealed_json(
+                                    R"({"status":"finished","epochs":7,"updates":7,"best_epoch":1,)"
+                                    R"("best_valid_accuracy":0.5,"seconds":1,"message":""})"));
+  const Result missing = run("fill " + doc);  // lines of metrics
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_TRUE(contains(missing.err, "metrics.jsonl has ")) << missing.err;
+  std::string text = content(result);
+  text.replace(text.find("0.5"), 3, "0.9");
+  hdetach::files::write(result, text);
+  const Result changed = run("fill " + doc);
+  EXPECT_EQ(changed.exit_code, 1);
+  EXPECT_TRUE(contains(changed.err, "result.json is damaged")) << changed.err;
+  EXPECT_EQ(content(doc), settings_);
+}
 
 TEST_F(FillCli, FillsAndThenFindsNothingToDo) {
   const std::string doc = write_document("doc.md", settings_ + curves_);

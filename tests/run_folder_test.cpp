@@ -19,6 +19,7 @@
 #include "formats/files.h"
 #include "formats/safetensors.h"
 #include "run_files.h"
+#include "stop_after.h"
 #include "tiny_run.h"
 #include "train/run.h"
 #include "train/run_history.h"
@@ -159,8 +160,9 @@ TEST_F(RunFolderTest, OtherSettingsAreRefusedByName) {
 TEST_F(RunFolderTest, AFinishedRunIsReturnedAsItEnded) {
   const auto first = run("a");
   const std::string state = files::read(root_ / "a/state.safetensors");
-  const auto again = run("a", true);
+  auto again = run("a", true);
   ASSERT_TRUE(again.has_value());
+  EXPECT_FALSE(std::exchange(again->notes, {}).empty());  // only the file has them
   EXPECT_EQ(to_json(*again), to_json(*first));
   EXPECT_EQ(files::read(root_ / "a/state.safetensors"), state);
 }
@@ -298,10 +300,132 @@ TEST_F(RunFolderTest, SettingsWhoseEndIsCutOffAreRefused) {
   }
 }
 
+TEST_F(RunFolderTest, AFileOfAnotherRunIsRefused) {
+  run("whole", false, 12);
+  run("over");
+  config_.seed = 2;
+  run("other", false, 12);
+  run("other-over");
+  config_.seed = 1;
+  const auto error_with = [&](const char* name, const char* of_run, const char* of_other) {
+    fs::remove_all(file("a"));
+    fs::copy(file(of_run), file("a"));
+    fs::copy_file(file(of_other) / name, file("a") / name, fs::copy_options::overwrite_existing);
+    return error_of([&] { run("a", true); });
+  };
+  for (const char* name : {"state.safetensors", "best.safetensors"}) {
+    EXPECT_EQ(error_with(name, "whole", "other")
+                  .find((file("a") / name).string() + " is of another run: seed 2 (now 1)"),
+              0u)
+        << name;
+  }
+  for (const char* name :
+       {"state.safetensors", "best.safetensors", "last.safetensors", "result.json"}) {
+    EXPECT_EQ(error_with(name, "over", "other-over")
+                  .find((file("a") / name).string() + " is of another run: seed 2 (now 1)"),
+              0u)
+        << name;
+  }
+  EXPECT_NE(error_with("metrics.jsonl", "over", "other-over").find("metrics.jsonl is damaged"),
+            std::string::npos);
+}
+
+// More epochs, or data in another place, do not make another run.
+TEST_F(RunFolderTest, FilesOfTheSameRunWithFewerEpochsAreItsOwn) {
+  run("a");
+  config_.epochs += 1;
+  run("a", true);
+  EXPECT_EQ(error_of([&] { train::check_run(file("a")); }), "no error");
+  run("whole");
+  EXPECT_TRUE(files::read(file("a/best.safetensors")) ==
+              files::read(file("whole/best.safetensors")));
+}
+
+TEST_F(RunFolderTest, ALostStateDoesNotBeginTheRunAgain) {
+  run("whole");
+  const auto error_without = [&](const std::vector<const char*>& names, int more_epochs) {
+    fs::remove_all(file("a"));
+    fs::copy(file("whole"), file("a"));
+    for (const char* name : names) fs::remove(file("a") / name);
+    config_.epochs += more_epochs;
+    const std::string error = error_of([&] { run("a", true); });
+    config_.epochs -= more_epochs;
+    return error;
+  };
+  const std::string is_missing = file("a/state.safetensors").string() + " is missing, but ";
+  EXPECT_EQ(error_without({"state.safetensors", "metrics.jsonl"}, 1)
+                .find(is_missing + "there is a result.json"),
+            0u);
+  EXPECT_EQ(error_without({"state.safetensors", "metrics.jsonl", "result.json"}, 0)
+                .find(is_missing + "there is a best.safetensors"),
+            0u);
+  EXPECT_EQ(error_without({"state.safetensors", "result.json"}, 0)
+                .find(is_missing + "metrics.jsonl has epochs"),
+            0u);
+}
+
+// At the end there is no later epoch that would write them.
+TEST_F(RunFolderTest, LastWeightsThatWereLostAreWrittenAgain) {
+  run("whole");
+  for (const bool removed : {true, false}) {
+    fs::remove_all(file("a"));
+    fs::copy(file("whole"), file("a"));
+    fs::remove(file("a/result.json"));
+    const std::string bytes = files::read(file("a/last.safetensors"));
+    if (removed) {
+      fs::remove(file("a/last.safetensors"));
+    } else {
+      files::write(file("a/last.safetensors"), bytes.substr(0, bytes.size() - 1) + "!");
+    }
+    EXPECT_TRUE(run("a", true).has_value());
+    expect_equal_runs(file("whole"), file("a"));
+    EXPECT_NO_THROW(train::check_run(file("a")));
+  }
+}
+
+// Otherwise two processes would write into one folder.
+TEST_F(RunFolderTest, ARunWhoseLockWasRemovedWritesNoMore) {
+  struct RemovesTheLock : train::StopAfter {
+    explicit RemovesTheLock(fs::path lock) : StopAfter(0), lock(std::move(lock)) {}
+    void updated(const train::Progress& progress, const train::Update&) override {
+      if (progress.update == 7) fs::remove(lock);
+    }
+    fs::path lock;
+  };
+  const std::string error = error_of([&] {
+    train::RunFolder folder(file("a"));
+    RemovesTheLock observer(file("a/lock"));
+    train::run(config_, folder, {false, "{}"}, observer, &observer.signal);
+  });
+  EXPECT_EQ(error.find(file("a/lock").string() + ": was removed while this process worked here"),
+            0u)
+      << error;
+  run("whole");
+  EXPECT_TRUE(run("a", true).has_value());
+  expect_equal_runs(file("whole"), file("a"));
+}
+
+TEST_F(RunFolderTest, ChangedMetricsOfARunKeptWithoutItsStateAreFound) {
+  run("a");
+  for (const char* name : {"state.safetensors", "best.safetensors", "last.safetensors"}) {
+    fs::remove(file("a") / name);
+  }
+  EXPECT_NO_THROW(train::check_run(file("a")));
+  std::string lines = files::read(file("a/metrics.jsonl"));
+  const size_t digit = lines.find_first_of("123456789", lines.find("valid_accuracy"));
+  lines[digit] = lines[digit] == '9' ? '8' : '9';
+  files::write(file("a/metrics.jsonl"), lines);
+  EXPECT_EQ(error_of([&] {
+              train::check_run(file("a"));
+            }).find(file("a/metrics.jsonl").string() + " is damaged"),
+            0u);
+}
+
 TEST_F(RunFolderTest, OneTraceOfARunIsEnoughToRefuseANewOne) {
   run("whole");
+  files::write(file("whole/words.txt"), "a\n");
   for (const char* name : {"state.safetensors", "metrics.jsonl", "result.json", "best.safetensors",
-                           "last.safetensors", "sessions.jsonl"}) {
+                           "last.safetensors", "sessions.jsonl", "words.txt"}) {
     fs::remove_all(file("a"));
     fs::create_directory(file("a"));
     fs::copy(file("whole") / name, file("a") / name);
@@ -350,7 +474,7 @@ TEST_F(RunFolderTest, AResultThatIsNoneIsRefused) {
   EXPECT_EQ(error_with(result.dump()).find(path + " is damaged"), 0u);
   result.erase("checksum");
   const std::string error = error_with(train::sealed_json(result.dump()));
-  EXPECT_NE(error.find("result.json: status is \"finishes\""), std::string::npos) << error;
+  EXPECT_NE(error.find("result.json:1: status is \"finishes\""), std::string::npos) << error;
 }
 
 TEST_F(RunFolderTest, AChangedResultIsFound) {
@@ -376,8 +500,9 @@ TEST_F(RunFolderTest, AChangedResultIsFound) {
 // A pipe that nobody writes to would be waited for.
 TEST_F(RunFolderTest, WhatIsNoFileIsRefused) {
   run("whole", false, 12);
-  for (const char* name : {"state.safetensors", "best.safetensors", "config.toml", "metrics.jsonl",
-                           "xray.jsonl", "result.json"}) {
+  for (const char* name :
+       {"state.safetensors", "best.safetensors", "last.safetensors", "config.toml", "metrics.jsonl",
+        "xray.jsonl", "result.json", "sessions.jsonl", "lock"}) {
     fs::remove_all(file("a"));
     fs::copy(file("whole"), file("a"));
     fs::remove(file("a") / name);

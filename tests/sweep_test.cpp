@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +84,19 @@ TEST_F(Sweep, DryRunListsThePapersFifteenRunsAndWritesNothing) {
   EXPECT_TRUE(contains(result.out, "--detach 0.25 --anneal-epochs 40")) << result.out;
   EXPECT_TRUE(contains(result.out, "\n15 runs, 15 to do\n")) << result.out;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
+TEST_F(Sweep, MoreThreadsThanCoresAreTold) {
+  const std::string command =  // which caps the threads at the cores
+      arguments(file("", "epochs = 1")) + " --only seed-1 --quiet --threads 1024";
+  const Result asked_for = run(command + " --jobs 2");
+  EXPECT_EQ(asked_for.exit_code, 0) << asked_for.err;
+  EXPECT_TRUE(contains(asked_for.err, "hdetach: 2 processes of ")) << asked_for.err;
+  EXPECT_TRUE(contains(asked_for.err, "fewer --jobs or --threads may be faster")) << asked_for.err;
+  fs::remove_all(folder_ / "out");
+  const Result by_default = run(command);  // one process with all of the cores
+  EXPECT_EQ(by_default.exit_code, 0) << by_default.err;
+  EXPECT_FALSE(contains(by_default.err, " processes of ")) << by_default.err;
 }
 
 TEST_F(Sweep, RunsEverythingOnceAndShowsItAgain) {
@@ -414,8 +428,28 @@ TEST_F(LongSweep, ARunWhoseProcessIsKilledIsStartedOnceMore) {
   EXPECT_TRUE(wait_for([&] {
     return contains(log(), "failed: training was ended by signal 9 (Killed), for the second time");
   })) << log();
+  const std::string of_run = content(run_folder("plain/seed-1") / "train.log");
+  EXPECT_TRUE(contains(of_run, "training was ended by signal 9 (Killed); it is started once more"))
+      << of_run;
   EXPECT_EQ(sessions("plain/seed-1"), 2);
   EXPECT_EQ(end_by(SIGINT), 130) << log();
+}
+
+// A pipe that nobody reads from would be waited for.
+TEST_F(Sweep, WhatIsNoFileFailsItsRunAlone) {
+  const std::string path = file("", "epochs = 1");
+  fs::create_directories(run_folder("plain/seed-1"));
+  const fs::path pipes[] = {run_folder("plain/seed-1") / "train.log",
+                            run_folder("detach-0.5/seed-1.toml")};
+  fs::create_directories(pipes[1].parent_path());
+  for (const fs::path& pipe : pipes) ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Result result = run(arguments(path) + " --quiet");
+  EXPECT_EQ(result.exit_code, 1);
+  for (const fs::path& pipe : pipes) {
+    EXPECT_TRUE(contains(result.err, pipe.string() + ": not a file")) << result.err;
+  }
+  EXPECT_TRUE(contains(result.err, "2 of 4 runs failed")) << result.err;
+  EXPECT_TRUE(fs::exists(run_folder("plain/seed-2") / "result.json"));
 }
 
 // As the runs of a sweep that was killed, which save.

@@ -1,6 +1,8 @@
 // hdetach report FOLDER...: the runs in some folders as one HTML page, written to a file or served
 // while they go on.
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -36,6 +38,12 @@ std::string command_line(const ReportOptions& options) {
   return text + (options.watch ? " --watch" : "");
 }
 
+bool is_standard_output(const std::filesystem::path& path) {
+  struct stat named, output;
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+         named.st_dev == output.st_dev && named.st_ino == output.st_ino;
+}
+
 void write_report(const ReportOptions& options) {
   if (!options.json) need_page();
   const report::Experiments experiments = report::ExperimentReader(options.folders).read();
@@ -53,7 +61,7 @@ void write_report(const ReportOptions& options) {
   } catch (const std::exception& problem) {
     throw std::runtime_error(fmt::format("{}; name another file by -o", problem.what()));
   }
-  if (path != "/dev/stdout") print("page: {}\n", path.string());
+  if (!is_standard_output(path)) print("page: {}\n", path.string());
 }
 
 // The data as it is now: made anew only where a file changed.

@@ -72,14 +72,14 @@ void print_json(const ordered_json& value) {
 
 // Several children on one GPU take turns (but for NVIDIA's multi-process service): by default there
 // is one, with many runs in it.
-int children_at_once(const SweepJobs& jobs, int wanted) {
+int children_at_once(const SweepJobs& jobs, int wanted, int threads) {
   int waiting = 0;
   bool on_gpu = true;
   for (const SweepJob& job : jobs.all()) {
     waiting += job.stage == Stage::kWaiting;
     on_gpu &= job.run.config.device == "cuda";
   }
-  if (wanted == 0) wanted = on_gpu ? 1 : usable_cores();
+  if (wanted == 0) wanted = on_gpu ? 1 : usable_cores() / std::max(threads, 1);
   return std::clamp(waiting, 1, wanted);  // a few long runs get the cores that more would have had
 }
 
@@ -147,7 +147,9 @@ void list_runs(const SweepJobs& jobs, bool json) {
 void keep_sweep_file(const PlannedSweep& sweep) {
   const std::filesystem::path copy = sweep.folder / (sweep.name() + ".toml");
   const std::string text = files::read(sweep.file);
-  if (!std::filesystem::exists(copy) || files::read(copy) != text) files::write(copy, text);
+  if (!std::filesystem::exists(copy) || files::read_regular(copy) != text) {
+    files::write_regular(copy, text);
+  }
 }
 
 // The runs of a sweep that was killed still save, and hold their locks so long. One that somebody
@@ -261,8 +263,14 @@ void run_sweep(const SweepOptions& options) {
   const auto* const signal = watch_signals();
   wait_for_runs(plan, signal);
   SweepJobs jobs(plan.runs);
-  const int at_once = children_at_once(jobs, options.jobs);
+  const int at_once = children_at_once(jobs, options.jobs, options.threads);
   const int threads = options.threads > 0 ? options.threads : std::max(1, usable_cores() / at_once);
+  if (at_once * threads > usable_cores()) {
+    print(stderr,
+          "hdetach: {} processes of {} threads each share the {} cores; fewer --jobs or "
+          "--threads may be faster\n",
+          at_once, threads, usable_cores());
+  }
   for (const PlannedSweep& sweep : plan.sweeps) keep_sweep_file(sweep);
   SweepView view(options.json ? stderr : stdout, jobs);
   const int received = jobs.work({at_once, threads, options.replicas}, signal, [&](bool ending) {
@@ -299,7 +307,7 @@ void register_sweep(CLI::App& program) {
   command
       ->add_option("--jobs", options->jobs,
                    "Processes at the same time, each with a run or, on a GPU, several (default: "
-                   "the cores; 1 on a GPU)")
+                   "the cores divided by --threads; 1 on a GPU)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", options->device, "cpu or cuda, whatever the files say")
       ->check(CLI::IsMember({"cpu", "cuda"}));
@@ -309,7 +317,7 @@ void register_sweep(CLI::App& program) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_threads(*command, options->threads,
-              "Threads of each run (default: the cores divided by the jobs)");
+              "Threads of each run (default: the cores divided by --jobs)");
   command
       ->add_option("--only", options->only,
                    "Only the runs with TEXT in their name, SETTING/seed-N, or of several files "

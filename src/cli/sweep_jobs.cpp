@@ -133,7 +133,7 @@ train::ChildCommand SweepJobs::training(const std::vector<size_t>& indices) {
     SweepJob& job = jobs_[i];
     fs::remove(job.run.folder / "eval.json");  // of an earlier model
     const std::string config = job.run.folder.string() + ".toml", out = job.run.folder.string();
-    files::write(config, train::to_toml(job.run.config));
+    files::write_regular(config, train::to_toml(job.run.config));
     if (indices.size() > 1) {
       command.arguments.push_back(config);
     } else {
@@ -194,7 +194,7 @@ bool SweepJobs::start_next(const Limits& limits) {
 
 void SweepJobs::store_evaluation(const SweepJob& job) const {
   const fs::path output = evaluation_output(job.run.folder);
-  files::write(job.run.folder / "eval.json", files::read(output));
+  files::write_regular(job.run.folder / "eval.json", files::read(output));
   fs::remove(output);
 }
 
@@ -211,12 +211,14 @@ void SweepJobs::end(SweepJob& job, int exit_code, bool asked) {
     if (stopped || report::diverged(job.record) || (ended_well && over)) return settle(job);
     const int signal = exit_code > 128 ? exit_code - 128 : 0;
     const bool ended_before = job.ended_by != 0 && job.ended_evaluating == evaluating;
+    const char* const what = evaluating ? "evaluation" : "training";
     if (signal != 0 && !asked && !ended_before) {
       job.ended_by = signal;
       job.ended_evaluating = evaluating;
+      files::append_line(job.log(), fmt::format("{} was ended by {}; it is started once more", what,
+                                                signal_name(signal)));
       return settle(job);
     }
-    const char* const what = evaluating ? "evaluation" : "training";
     if (exit_code == train::kCouldNotStart) {
       job.problem = "the program could not be started (exit code 127)";
     } else if (signal != 0) {

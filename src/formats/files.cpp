@@ -140,14 +140,25 @@ std::string read_gzip(const fs::path& path, size_t most) {
   return bytes;
 }
 
+namespace {
+
+void replace(const Place& place, const std::string& bytes) {
+  Temporary file(place);
+  file.write(bytes);
+  file.put_in_place();
+}
+
+}  // namespace
+
+void write_regular(const fs::path& path, const std::string& bytes) {
+  const Place place(path);
+  if (!place.replaceable) fail(path, "not a file");
+  replace(place, bytes);
+}
+
 void write(const fs::path& path, const std::string& bytes) {
   const Place place(path);
-  if (place.replaceable) {
-    Temporary file(place);
-    file.write(bytes);
-    file.put_in_place();
-    return;
-  }
+  if (place.replaceable) return replace(place, bytes);
   const auto write_to = [&bytes](Descriptor file) {
     file.write(bytes);
     file.flush();
@@ -170,7 +181,8 @@ void make_folder(const fs::path& path) {
 }
 
 void append_line(const fs::path& path, const std::string& line) {
-  Descriptor file(path, O_RDWR | O_CREAT | O_APPEND);
+  Descriptor file(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY);
+  if (!S_ISREG(file.status().st_mode)) fail(path, "not a file");
   const off_t before = file.size();
   char last = '\n';
   if (before > 0) {

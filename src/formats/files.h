@@ -29,11 +29,15 @@ std::string read_gzip(const std::filesystem::path& path, size_t most);
 // one file: the content of one of them stays.
 void write(const std::filesystem::path& path, const std::string& bytes);
 
+// write() into a folder that others have had: only a regular file, or nothing, is replaced. What
+// else has the name is refused.
+void write_regular(const std::filesystem::path& path, const std::string& bytes);
+
 // And the folders above it, where they are not there.
 void make_folder(const std::filesystem::path& path);
 
-// Adds a line to the end of the file, behind the half line that a full disk may have left there,
-// and flushes it to the disk.
+// Adds a line to the end of a regular file, behind the half line that a full disk may have left
+// there, and flushes it to the disk.
 void append_line(const std::filesystem::path& path, const std::string& line);
 
 // A file too large for memory, which gets its name only when it is complete: until then it grows at

@@ -67,8 +67,11 @@ void check_scale_values(const char* name, const at::Tensor& scale) {
   }
 }
 
-// To look at values on a device would be to wait for it.
-bool readable(const at::Tensor& tensor) { return tensor.device().is_cpu() && !is_traced(tensor); }
+// To look at values on a device would be to wait for it; a tensor that a functorch transform wraps
+// has no storage of its own.
+bool readable(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && !is_traced(tensor) && tensor.has_storage();
+}
 
 at::Tensor scale_of_call(const char* name, const at::Tensor& scale, const at::Tensor& x) {
   if (!scale.defined()) return {};

@@ -26,7 +26,7 @@ class ErrorBudget {
 
   // Small problems are drawn again until the two errors are compared over hundreds of numbers.
   static int64_t draws(int64_t steps, int64_t batch, int64_t hidden) {
-    return std::clamp<int64_t>(10000 / (steps * batch * hidden), 1, hidden == 1 ? 400 : 50);
+    return std::clamp<int64_t>(10000 / (steps * batch * hidden), 1, 400);
   }
 
   void add(const at::Tensor& got, const at::Tensor& plain, const at::Tensor& truth) {

@@ -73,7 +73,10 @@ variable_list reference_backward(const LstmInputs& in, const at::Tensor& dh, con
                                                     /*allow_unused=*/true);
   variable_list all(7);
   for (int i = 0, next = 0; i < 7; ++i) {
-    if (wanted[i]) all[i] = grads[next++];
+    if (!wanted[i]) continue;
+    all[i] = grads[next++];
+    // Behind a detached step there is no path; a kernel gives zeros there.
+    if (!all[i].defined()) all[i] = at::zeros_like(args[i]);
   }
   return all;
 }

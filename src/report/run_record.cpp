@@ -73,16 +73,13 @@ RunRecord read_run(const std::filesystem::path& folder, Notices* notices) {
       [&](const Path& path) { run.config = train::parse_config(read_text(path), path.string()); });
   read_if_there(folder / "metrics.jsonl", notices, left_out,
                 [&](const Path& path) { run.epochs = read_epochs(path, notices); });
+  read_if_there(folder / "result.json", notices, left_out,
+                [&](const Path&) { run.result = train::read_result(folder, kLargestFile); });
   // Who works with a run checks all of it, who shows it tells what it sees.
-  if (notices != nullptr) {
-    read_if_there(folder / "state.safetensors", notices, "the run is shown as it stands",
+  if (notices != nullptr && (run.result || std::filesystem::exists(folder / "state.safetensors"))) {
+    read_if_there(folder, notices, "the run is shown as it stands",
                   [&](const Path&) { train::check_lines(folder, kLargestFile); });
   }
-  read_if_there(folder / "result.json", notices, left_out, [&](const Path& path) {
-    const std::string text = read_text(path);
-    train::check_sealed_json(text, path.string());
-    run.result = train::parse_result(text, path.string() + ":1");
-  });
   read_if_there(folder / "eval.json", notices, left_out,
                 [&](const Path& path) { run.evaluations = read_evaluations(path); });
   return run;

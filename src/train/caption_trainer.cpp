@@ -11,6 +11,7 @@
 
 #include "train/caption_evaluation.h"
 #include "train/caption_tensors.h"
+#include "train/run_history.h"
 #include "train/streams.h"
 #include "xray/one_blas_thread.h"
 #include "xray/probes.h"
@@ -76,7 +77,7 @@ CaptionTrainer::CaptionTrainer(const Config& config, std::shared_ptr<const tasks
 std::map<std::string, std::string> CaptionTrainer::files() const {
   std::string words;
   for (const std::string& word : data_->vocabulary.words()) words += word + "\n";
-  return {{"words.txt", words}};
+  return {{kWordsFile, words}};
 }
 
 xray::Probe CaptionTrainer::probe() const {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const std::filesystem::path& path, int flags)
-      : number_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+      : number_(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666)) {
     if (number_ < 0) {
       throw std::runtime_error(fmt::format("cannot open {}: {}", path.string(), strerror(errno)));
     }
@@ -26,6 +27,10 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() { close(number_); }
   int number() const { return number_; }
+  bool is_regular() const {
+    struct stat status;
+    return fstat(number_, &status) == 0 && S_ISREG(status.st_mode);
+  }
 
  private:
   int number_;
@@ -55,7 +60,10 @@ int exit_code(int status) {
 
 void Children::start(size_t key, const ChildCommand& command) {
   const Descriptor input("/dev/null", O_RDONLY);
-  const Descriptor log(command.log, O_WRONLY | O_CREAT | O_APPEND);
+  const Descriptor log(command.log, O_RDWR | O_CREAT | O_APPEND);  // a pipe opens at once
+  if (!log.is_regular()) {
+    throw std::runtime_error(fmt::format("{}: not a file", command.log.string()));
+  }
   const bool apart = !command.output.empty();
   if (apart) unlink(command.output.c_str());  // a link or a file of another's is not written into
   const Descriptor output(apart ? command.output : command.log,

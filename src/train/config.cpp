@@ -296,12 +296,22 @@ std::string text(const Config& config, const Field& field) {
       field.member);
 }
 
+namespace {
+
+// Where the data lies is no part of a run.
+bool is_place(const Field& field) {
+  const std::string_view name = field.name;
+  return name == "data" || name == "wordnet";
+}
+
+}  // namespace
+
 std::string differences(const Config& now, const Config& before) {
   if (now.task != before.task) return fmt::format("task {} (now {})", before.task, now.task);
   std::string out;
   for (const Field& field : fields(now.task)) {
     const std::string name = field.name, value = text(now, field), was = text(before, field);
-    if (name == "data" || name == "wordnet" || value == was) continue;
+    if (is_place(field) || value == was) continue;
     out += fmt::format("{}{} {} (now {})", out.empty() ? "" : ", ", name, was, value);
   }
   return out;
@@ -322,15 +332,35 @@ void check(const Config& config) {
   }
 }
 
+namespace {
+
+std::string toml_line(const Config& config, const Field& field) {
+  std::string value = text(config, field);
+  if (std::holds_alternative<std::string Config::*>(field.member)) value = toml::quoted(value);
+  if (auto* real = std::get_if<double Config::*>(&field.member)) {
+    value = toml::number(config.*(*real));
+  }
+  return fmt::format("{} = {}\n", field.name, value);
+}
+
+std::string task_line(const Config& config) {
+  return fmt::format("task = {}\n", toml::quoted(config.task));
+}
+
+}  // namespace
+
 std::string to_toml(const Config& config) {
-  std::string out = fmt::format("task = {}\n", toml::quoted(config.task));
+  std::string out = task_line(config);
+  for (const Field& field : fields(config.task)) out += toml_line(config, field);
+  return out;
+}
+
+std::string lasting_toml(const Config& config) {
+  std::string out = task_line(config);
   for (const Field& field : fields(config.task)) {
-    std::string value = text(config, field);
-    if (std::holds_alternative<std::string Config::*>(field.member)) value = toml::quoted(value);
-    if (auto* real = std::get_if<double Config::*>(&field.member)) {
-      value = toml::number(config.*(*real));
+    if (!is_place(field) && std::string_view(field.name) != "epochs") {
+      out += toml_line(config, field);
     }
-    out += fmt::format("{} = {}\n", field.name, value);
   }
   return out;
 }

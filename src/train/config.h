@@ -101,6 +101,8 @@ void check(const Config& config);
 
 // config.toml: every field, resolved.
 std::string to_toml(const Config& config);
+// Of it what stays the same for as long as the run lasts: not where its data lies, nor its epochs.
+std::string lasting_toml(const Config& config);
 
 // Sets the fields that the table names, "task" aside. Throws toml::Error ("name:line: ...") on an
 // unknown key or a bad value.

@@ -1,30 +1,26 @@
 #include "train/folder_lock.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <stdexcept>
-#include <utility>
+#include <sys/stat.h>
 
 namespace hdetach::train {
 
 FolderLock::FolderLock(const std::filesystem::path& file)
-    : descriptor_(open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) {
-    throw std::runtime_error(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+    : path_(file),
+      file_(std::make_unique<files::Descriptor>(file, O_CREAT | O_RDWR | O_NONBLOCK | O_NOCTTY)) {
+  if (!S_ISREG(file_->status().st_mode)) files::fail(file, "not a file");
+  const auto lock = file_->lock();
+  if (lock == files::Descriptor::Lock::kImpossible) {
+    files::fail_system(file, "be locked; use a folder on a file system that has locks");
   }
-  held_ = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  held_ = lock == files::Descriptor::Lock::kTaken;
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), held_(other.held_) {}
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) close(descriptor_);
+void FolderLock::check_still_there() const {
+  if (file_->has_its_name()) return;
+  files::fail(path_,
+              "was removed while this process worked here, so that another may do so too; nothing "
+              "more is written. Once no process works here, the same command goes on");
 }
 
 }  // namespace hdetach::train

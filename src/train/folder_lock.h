@@ -3,6 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+
+#include "formats/descriptor.h"
 
 namespace hdetach::train {
 
@@ -10,14 +13,15 @@ class FolderLock {
  public:
   // Makes the file where needed. Throws std::runtime_error where that cannot be done.
   explicit FolderLock(const std::filesystem::path& file);
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&&) = delete;
 
   bool is_held() const { return held_; }  // false: another process, or another object, has it
+  // Throws std::runtime_error where the file was removed: then another process may hold the lock of
+  // a new one.
+  void check_still_there() const;
 
  private:
-  int descriptor_;
+  std::filesystem::path path_;
+  std::unique_ptr<files::Descriptor> file_;
   bool held_;
 };
 

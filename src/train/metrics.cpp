@@ -98,6 +98,7 @@ std::string to_json(const RunResult& result) {
   }
   json["seconds"] = result.seconds;
   json["message"] = result.message;
+  if (!result.notes.empty()) json["notes"] = result.notes;
   return json.dump();
 }
 
@@ -119,6 +120,12 @@ RunResult parse_result(const std::string& text, const std::string& place) {
   result.test_caption_scores = scores_of(json, "test_scores");
   result.seconds = json.number("seconds");
   result.message = json.text("message");
+  if (json.has("notes")) {
+    const JsonObject notes(json.object("notes"), place);
+    for (const auto& [name, value] : json.object("notes").items()) {
+      result.notes[name] = notes.text(name.c_str());
+    }
+  }
   return result;
 }
 

@@ -39,6 +39,8 @@ struct RunResult {
   std::map<std::string, double> test_caption_scores = {};  // likewise
   double seconds = 0;
   std::string message = {};  // why it ended
+  // Of the run's other files, as run_history.h has them; empty in results of earlier versions.
+  std::map<std::string, std::string> notes = {};
 };
 std::string to_json(const RunResult& result);
 RunResult parse_result(const std::string& text, const std::string& place);

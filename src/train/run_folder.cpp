@@ -46,7 +46,7 @@ std::optional<RunResult> RunFolder::result() const { return read_result(path_); 
 
 std::string RunFolder::trace_of_a_run() const {
   for (const char* name : {kConfigFile, kStateFile, kMetricsFile, kResultFile, kBestFile, kLastFile,
-                           kXraysFile, kSessionsFile}) {
+                           kXraysFile, kSessionsFile, kWordsFile}) {
     if (std::filesystem::exists(path_ / name)) return name;
   }
   return {};
@@ -54,8 +54,8 @@ std::string RunFolder::trace_of_a_run() const {
 
 void RunFolder::begin(const Config& config, const std::map<std::string, std::string>& extra) {
   std::filesystem::remove(path_ / kResultFile);
-  for (const auto& [name, content] : extra) files::write(path_ / name, content);
-  files::write(path_ / kConfigFile, sealed_text(to_toml(config)));
+  for (const auto& [name, content] : extra) files::write_regular(path_ / name, content);
+  files::write_regular(path_ / kConfigFile, sealed_text(to_toml(config)));
 }
 
 void RunFolder::add_session(const std::string& json) {
@@ -66,19 +66,30 @@ bool RunFolder::restore(RunState& run) {
   check_extra(run);
   const bool saved = std::filesystem::exists(path_ / kStateFile);
   safetensors::Metadata notes;
-  if (saved)
-    notes = load_state(run, files::read_regular(path_ / kStateFile), (path_ / kStateFile).string());
-  const int64_t epoch = run.progress.epoch;
-  const History history = read_history(path_, epoch, saved);
+  if (saved) {
+    const std::filesystem::path state = path_ / kStateFile;
+    notes = load_state(run, files::read_regular(state), state.string());
+    check_settings(run.config(), notes, state);
+  } else {
+    check_never_saved(path_);
+  }
+  const Progress& progress = run.progress;
+  const History history = read_history(path_, progress.epoch);
   check_history(history, notes, path_);
   // Needed at the end, or by who reads the run: better known to be damaged now.
-  if (run.progress.best_epoch > 0) check_weights(path_, kBestFile);
+  if (progress.best_epoch > 0) check_weights(path_, run.config(), kBestFile);
   const auto keep = [&](const KeptLines& lines, const char* file, Checksum& checksum) {
-    if (std::filesystem::exists(path_ / file)) files::write(path_ / file, lines.text);
+    if (std::filesystem::exists(path_ / file)) files::write_regular(path_ / file, lines.text);
     checksum = lines.checksum;
   };
   keep(history.metrics, kMetricsFile, metrics_);
   keep(history.xrays, kXraysFile, xrays_);
+  settings_ = settings_notes(run.config());
+  // What was lost of it, no later epoch may make again.
+  const bool between_epochs = progress.update == progress.epoch * progress.epoch_updates;
+  if (saved && progress.epoch > 0 && between_epochs) {
+    files::write_regular(path_ / kLastFile, weights_of(run));
+  }
   return saved;
 }
 
@@ -95,27 +106,39 @@ void RunFolder::check_extra(const RunState& run) const {
   }
 }
 
+std::string RunFolder::weights_of(RunState& run) const {
+  safetensors::Metadata notes = notes_of(run.files());
+  notes.insert(settings_.begin(), settings_.end());
+  return weights_file(run.parameters(), notes);
+}
+
 void RunFolder::save_epoch(RunState& run, const EpochMetrics& metrics, bool best,
                            const std::optional<xray::Record>& xray) {
+  lock_.check_still_there();
   const auto append = [&](const char* file, const std::string& line, Checksum& checksum) {
     files::append_line(path_ / file, line);
     checksum.add(line);
   };
   append(kMetricsFile, to_json(metrics), metrics_);
   if (xray) append(kXraysFile, to_json(*xray), xrays_);
-  const std::string weights = weights_file(run.parameters(), notes_of(run.files()));
-  if (best) files::write(path_ / kBestFile, weights);
-  files::write(path_ / kLastFile, weights);
+  const std::string weights = weights_of(run);
+  if (best) files::write_regular(path_ / kBestFile, weights);
+  files::write_regular(path_ / kLastFile, weights);
   save_state(run);
 }
 
 void RunFolder::save_state(RunState& run) {
-  files::write(path_ / kStateFile,
-               state_file(run, history_notes(metrics_, xrays_, run.progress.epoch)));
+  lock_.check_still_there();
+  safetensors::Metadata notes = history_notes(metrics_, xrays_, run.progress.epoch);
+  notes.insert(settings_.begin(), settings_.end());
+  files::write_regular(path_ / kStateFile, state_file(run, notes));
 }
 
-void RunFolder::finish(const RunResult& result) {
-  files::write(path_ / kResultFile, sealed_json(to_json(result)));
+void RunFolder::finish(RunResult result) {
+  lock_.check_still_there();
+  result.notes = history_notes(metrics_, xrays_, result.epochs);
+  result.notes.insert(settings_.begin(), settings_.end());
+  files::write_regular(path_ / kResultFile, sealed_json(to_json(result)));
 }
 
 }  // namespace hdetach::train

@@ -63,16 +63,18 @@ class RunFolder {
   void save_epoch(RunState& run, const EpochMetrics& metrics, bool best,
                   const std::optional<xray::Record>& xray);
   void save_state(RunState& run);
-  void finish(const RunResult& result);
+  void finish(RunResult result);
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
   void check_extra(const RunState& run) const;
+  std::string weights_of(RunState& run) const;
 
   std::filesystem::path path_;
   FolderLock lock_;
-  Checksum metrics_, xrays_;  // of the lines so far; noted in the state
+  Checksum metrics_, xrays_;                     // of the lines so far; noted in the state
+  std::map<std::string, std::string> settings_;  // noted with every file that is saved
 };
 
 }  // namespace hdetach::train

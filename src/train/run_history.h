@@ -12,6 +12,7 @@
 
 #include "formats/checksum.h"
 #include "formats/safetensors.h"
+#include "train/config.h"
 #include "train/metrics.h"
 #include "xray/record.h"
 
@@ -21,7 +22,8 @@ namespace hdetach::train {
 constexpr const char *kConfigFile = "config.toml", *kMetricsFile = "metrics.jsonl",
                      *kXraysFile = "xray.jsonl", *kBestFile = "best.safetensors",
                      *kLastFile = "last.safetensors", *kStateFile = "state.safetensors",
-                     *kResultFile = "result.json", *kSessionsFile = "sessions.jsonl";
+                     *kResultFile = "result.json", *kSessionsFile = "sessions.jsonl",
+                     *kWordsFile = "words.txt";
 
 struct XrayLine {
   std::string text;
@@ -45,28 +47,36 @@ struct History {
   KeptLines metrics, xrays;
 };
 
-// Those of the first `epochs` epochs; `saved` is whether the run has a state. This and what follows
-// throws std::runtime_error, naming the file, where something is missing or damaged. Files of more
-// than `most` bytes are refused.
+// Those of the first `epochs` epochs. This and what follows throws std::runtime_error, naming the
+// file, where something is missing or damaged. Files of more than `most` bytes are refused.
 constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
-History read_history(const std::filesystem::path& run, int64_t epochs, bool saved,
-                     size_t most = kAnySize);
+History read_history(const std::filesystem::path& run, int64_t epochs, size_t most = kAnySize);
 
-std::optional<RunResult> read_result(const std::filesystem::path& run);  // empty: it is not over
+// Empty: it is not over.
+std::optional<RunResult> read_result(const std::filesystem::path& run, size_t most = kAnySize);
 
-// What the state notes of the lines, and the comparison. Without notes, as of earlier versions, any
-// lines will do.
-safetensors::Metadata history_notes(const Checksum& metrics, const Checksum& xrays, int64_t epochs);
-void check_history(const History& history, const safetensors::Metadata& notes,
-                   const std::filesystem::path& run);
+// What the state and the result note of the lines, and the comparison. Without notes, as of earlier
+// versions, any lines will do.
+using Notes = std::map<std::string, std::string>;
+Notes history_notes(const Checksum& metrics, const Checksum& xrays, int64_t epochs);
+void check_history(const History& history, const Notes& notes, const std::filesystem::path& run);
 
 // The lines against the state where there is one, else against the result.
 void check_lines(const std::filesystem::path& run, size_t most = kAnySize);
 
+// What the state, the weights and the result note of the settings, so that those of another run are
+// told from its own; and the comparison, of a file's notes.
+Notes settings_notes(const Config& config);
+void check_settings(const Config& config, const Notes& notes, const std::filesystem::path& file);
+
 // What the weights note of the other files that their task adds, by name.
-safetensors::Metadata notes_of(const std::map<std::string, std::string>& files);
-// That there are weights of that name, and that they and the files that they note are whole.
-void check_weights(const std::filesystem::path& run, const char* name);
+Notes notes_of(const std::map<std::string, std::string>& files);
+// That there are weights of that name, of this run, and that they and the files that they note are
+// whole.
+void check_weights(const std::filesystem::path& run, const Config& config, const char* name);
+
+// That nothing in the folder says that a state was lost, where there is none.
+void check_never_saved(const std::filesystem::path& run);
 
 // Every byte of the settings, the lines, the weights and the state, as far as they are there. For
 // who reads a run; going on from one, RunFolder::restore() checks it.

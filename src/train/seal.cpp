@@ -78,10 +78,13 @@ std::string sealed_text(const std::string& text) {
   return all + last_line(all);
 }
 
+bool is_sealed_text(const std::string& text) {
+  return text.rfind(kLine) != text.npos || text.rfind(kFirstLine, 0) == 0;
+}
+
 bool check_sealed_text(const std::string& text, const std::string& name) {
+  if (!is_sealed_text(text)) return false;
   const size_t line = text.rfind(kLine);
-  const bool is_sealed = line != text.npos || text.rfind(kFirstLine, 0) == 0;
-  if (!is_sealed) return false;
   if (line == text.npos || text.substr(line) != last_line(std::string_view(text).substr(0, line))) {
     damaged(name);
   }

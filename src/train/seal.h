@@ -19,6 +19,7 @@ safetensors::File parse_sealed(std::string bytes, const std::string& name);
 // For formats in which a line that begins with # means nothing. The check throws and passes
 // likewise, and returns whether there is a checksum.
 std::string sealed_text(const std::string& text);
+bool is_sealed_text(const std::string& text);
 bool check_sealed_text(const std::string& text, const std::string& name);
 
 // For an object of at least one member.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/documents/wording.h"
+#include "train/run_history.h"
 
 namespace hdetach::report {
 namespace {
@@ -67,6 +68,12 @@ const Experiment& ResultFolders::read(const std::filesystem::path& folder) {
         "no run with an epoch in {}; paths are relative to the Markdown file", folder.string());
     for (const std::string& notice : found.notices.all()) message += ". " + notice;
     throw std::runtime_error(message);
+  }
+  for (const std::vector<ShownRun>& runs : experiment.shown) {
+    for (const ShownRun& run : runs) {  // what is published must be whole
+      train::check_lines(run.folder);
+      train::read_result(run.folder);
+    }
   }
   return known_.emplace(folder, std::move(experiment)).first->second;
 }
