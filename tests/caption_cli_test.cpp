@@ -177,17 +177,26 @@ TEST_F(CaptionCli, TellsWhatIsWrongWithARun) {
   const size_t at = other.find("hidden = 24");
   ASSERT_NE(at, std::string::npos);
   files::write(root_ / "run/config.toml", other.replace(at, 11, "hidden = 25"));
+  expect_error(1, run + test, {"run/best.safetensors is of another run: hidden 24 (now 25)"});
+  files::write(best, without_notes(noted));  // as of an earlier version, which noted no settings
+  fs::remove(root_ / "run/state.safetensors");
+  fs::remove(root_ / "run/result.json");
   expect_error(1, run + test, {"run/best.safetensors: lstm.weight_ih_l0 is F32 [96,16]"});
   files::write(root_ / "run/config.toml", config);
-  const std::string weights = files::read(best);
   fs::remove(best);
   expect_error(1, run + test, {"run has no best.safetensors"});
   files::write(best, "");
   expect_error(1, run + test, {"run/best.safetensors"});
-  files::write(best, weights);
+}
 
-  files::write(root_ / "run/config.toml", "task = \"copy\"\n");
-  expect_error(2, run + test, {"RUN ", "a run of task copy", "hdetach train caption"});
+TEST_F(CaptionCli, RunsOfOtherTasksAreRefused) {
+  const Result trained =
+      run("train copy --quiet --delay 3 --hidden 4 --batch 4 --train-size 8"
+          " --valid-size 4 --epochs 1 --updates-per-epoch 1 --out " +
+          place("copying"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  expect_error(2, place("copying") + " --split test",
+               {"RUN ", "a run of task copy", "hdetach train caption"});
 }
 
 TEST_F(CaptionCli, TellsWhatIsWrongWithOptions) {

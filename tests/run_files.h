@@ -49,22 +49,34 @@ inline std::string without_notes(const std::string& bytes) {
   return hdetach::safetensors::serialize(views, {});
 }
 
+inline void expect_equal_arrays(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const auto before = hdetach::safetensors::parse(hdetach::files::read(a), a.string());
+  const auto after = hdetach::safetensors::parse(hdetach::files::read(b), b.string());
+  ASSERT_EQ(before.arrays.size(), after.arrays.size()) << b;
+  for (const auto& array : before.arrays) {
+    const auto* other = after.find(array.name);
+    ASSERT_NE(other, nullptr) << b << ": " << array.name;
+    ASSERT_EQ(array.size, other->size) << b << ": " << array.name;
+    // The last two counters are times.
+    const size_t times = array.name == "progress" ? 2 * sizeof(double) : 0;
+    EXPECT_EQ(std::memcmp(array.data, other->data, array.size - times), 0)
+        << b << ": " << array.name;
+  }
+}
+
+// Runs that were trained alike, whatever else their settings ask for.
+inline void expect_equal_training(const std::filesystem::path& a, const std::filesystem::path& b) {
+  EXPECT_EQ(metrics_without_times(a), metrics_without_times(b)) << b;
+  for (const char* file : {"best.safetensors", "last.safetensors", "state.safetensors"}) {
+    expect_equal_arrays(a / file, b / file);
+  }
+}
+
 inline void expect_equal_runs(const std::filesystem::path& a, const std::filesystem::path& b) {
   using hdetach::files::read;
-  EXPECT_EQ(metrics_without_times(a), metrics_without_times(b)) << b;
+  expect_equal_training(a, b);
   EXPECT_EQ(result_without_times(a), result_without_times(b)) << b;
   EXPECT_EQ(words_of(a), words_of(b)) << b;
   EXPECT_TRUE(read(a / "best.safetensors") == read(b / "best.safetensors")) << b;
   EXPECT_TRUE(read(a / "last.safetensors") == read(b / "last.safetensors")) << b;
-  const auto before = hdetach::safetensors::parse(read(a / "state.safetensors"), "a");
-  const auto after = hdetach::safetensors::parse(read(b / "state.safetensors"), "b");
-  ASSERT_EQ(before.arrays.size(), after.arrays.size());
-  for (const auto& array : before.arrays) {
-    const auto* other = after.find(array.name);
-    ASSERT_NE(other, nullptr) << array.name;
-    ASSERT_EQ(array.size, other->size) << array.name;
-    // The last two counters are times.
-    const size_t times = array.name == "progress" ? 2 * sizeof(double) : 0;
-    EXPECT_EQ(std::memcmp(array.data, other->data, array.size - times), 0) << array.name;
-  }
 }

@@ -49,7 +49,7 @@ TEST_F(XrayRun, RecordingDoesNotChangeTheTraining) {
   run("with");
   config_.xray_every = 0;
   run("without");
-  expect_equal_runs(root_ / "without", root_ / "with");
+  expect_equal_training(root_ / "without", root_ / "with");
   EXPECT_FALSE(fs::exists(root_ / "without/xray.jsonl"));
 }
 
