@@ -5,6 +5,7 @@
 
 #include <iostream>
 
+#include "kernels/cuda/sizes.h"
 #include "tests/cases.h"
 
 namespace hdetach::test {
@@ -31,6 +32,29 @@ std::string message_of(const Problem& p) {
     return error.what_without_backtrace();
   }
   return "";
+}
+
+// Beyond these an index would overflow, and weight gradients were zeros without a word.
+TEST(CudaSizes, ThatNoKernelTakesAreNamed) {
+  const auto reason = [](int64_t steps, int64_t batch, int64_t input, int64_t hidden) {
+    const char* text = cuda::too_large({steps, batch, input, hidden});
+    return std::string(text == nullptr ? "" : text);
+  };
+  constexpr int64_t kRows = 2147475456;  // 2^31 - 8192
+  EXPECT_EQ(reason(1, kRows, 1, 1), "");
+  EXPECT_EQ(reason(1 << 15, 65535, 1, 1), "");
+  for (const auto& [steps, batch] : {std::pair<int64_t, int64_t>{1, kRows + 1},
+                                     {kRows + 1, 1},
+                                     {1 << 16, 1 << 15},
+                                     {1 << 16, 1 << 16},
+                                     {1 << 16, (1 << 16) + 1}}) {
+    EXPECT_NE(reason(steps, batch, 1, 1).find("T times B"), std::string::npos) << steps << batch;
+  }
+  // 511 by 128 and 512 by 128 tiles of dw_hh; 16 by 4,095 and 16 by 4,096 of dw_ih.
+  EXPECT_EQ(reason(5, 3, 10, 16352), "");
+  EXPECT_NE(reason(5, 3, 10, 16353).find("weights"), std::string::npos);
+  EXPECT_EQ(reason(5, 3, 524160, 512), "");
+  EXPECT_NE(reason(5, 3, 524161, 512).find("weights"), std::string::npos);
 }
 
 TEST_F(Cuda, IsTested) {

@@ -11,6 +11,7 @@
 #include "hdetach/backend.h"
 #include "hdetach/lstm.h"
 #include "hdetach/modules.h"
+#include "kernels/kernel.h"
 #include "module_run.h"
 #include "op/ops.h"
 
@@ -369,6 +370,21 @@ TEST(ModuleOp, KernelCallsStandAlone) {
   EXPECT_EQ(refusal_of([&] { run(x[0], true, ""); }).rfind("[lstm] x has shape [3, 4];", 0), 0u);
   EXPECT_EQ(refusal_of([&] { run(x[0], true, "cpu-generic"); }).rfind("[lstm] x has shape", 0), 0u);
   EXPECT_EQ(refusal_of([&] { run(x, true, "abacus"); }).rfind("[lstm] no kernel 'abacus'", 0), 0u);
+  // Neither an instruction that the machine lacks nor a null pointer where a kernel takes less.
+  static const Kernel idle = {"idle",
+                              Device::kCpu,
+                              [] { return static_cast<const char*>(nullptr); },
+                              [](const LstmShape&) { return "it takes nothing"; },
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              nullptr};
+  const Kernel* const before = find_kernel("cpu-amx-emulated");
+  add_kernel(&idle);
+  const std::string refused = refusal_of([&] { run(x, true, "idle"); });
+  add_kernel(before);
+  EXPECT_NE(refused.find("'idle'"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("H=5 here: it takes nothing;"), std::string::npos) << refused;
 }
 
 }  // namespace

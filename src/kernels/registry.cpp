@@ -69,8 +69,9 @@ const Kernel* choose_kernel(Device device, const LstmShape& shape) {
     throw std::runtime_error(named + "cannot run here: " + reason + ".");
   }
   if (const char* reason = kernel->unsuited(shape)) {
-    throw std::runtime_error(named + "does not take H=" + std::to_string(shape.hidden) + ": " +
-                             reason + ".");
+    throw std::runtime_error(named + "does not take T=" + std::to_string(shape.steps) + ", B=" +
+                             std::to_string(shape.batch) + ", I=" + std::to_string(shape.input) +
+                             ", H=" + std::to_string(shape.hidden) + ": " + reason + ".");
   }
   return kernel;
 }

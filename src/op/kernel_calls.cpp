@@ -76,11 +76,15 @@ LstmInputs inputs_of_call(const Tensor& x, const Tensor& h0, const Tensor& c0, c
 const Kernel& kernel_named(c10::string_view name, const LstmInputs& in) {
   const Device device = in.x.device().is_cpu() ? Device::kCpu : Device::kCuda;
   const std::string text(name.data(), name.size());
-  const Kernel* kernel =
-      text.empty() ? kernel_of_call(device, shape_of(in)) : find_kernel(text.c_str());
-  TORCH_CHECK(kernel != nullptr && kernel->device == device, "[lstm] ",
-              text.empty() ? "no kernel" : "no kernel '" + text + "'", " for tensors on ",
-              in.x.device(), " here; hdetach::lstm has a reference to fall back on.");
+  const LstmShape shape = shape_of(in);
+  const Kernel* kernel = text.empty() ? kernel_of_call(device, shape) : find_kernel(text.c_str());
+  const bool found = kernel != nullptr && kernel->device == device;
+  const char* reason = found ? kernel->unavailable() : nullptr;
+  if (found && reason == nullptr) reason = kernel->unsuited(shape);
+  TORCH_CHECK(found && reason == nullptr, "[lstm] no kernel", text.empty() ? "" : " '" + text + "'",
+              " for tensors on ", in.x.device(), " of T=", shape.steps, ", B=", shape.batch,
+              ", I=", shape.input, ", H=", shape.hidden, " here", reason != nullptr ? ": " : "",
+              reason != nullptr ? reason : "", "; hdetach::lstm has a reference to fall back on.");
   return *kernel;
 }
 

@@ -5,7 +5,7 @@
 // step costs one exchange by distributed shared memory. Going back, a step whose rows are all
 // detached costs none. A cluster of blocks takes four batch rows; more rows, of one problem or of
 // replicas, are more clusters, whose bits do not depend on each other.
-// Limits. H <= 256. Any T, B and I.
+// Limits. H <= 256, and those of too_large() (sizes.h).
 // Measured by `hdetach bench --device cuda`; figures are in docs/kernels.md.
 #include "kernels/cuda/resident.h"
 
@@ -28,7 +28,7 @@ const ResidentSize* find_size(const LstmShape& shape) {
 }
 
 const char* unsuited(const LstmShape& shape) {
-  return find_size(shape) ? nullptr : "it holds at most 256 units";
+  return find_size(shape) ? too_large(shape) : "it holds at most 256 units";
 }
 
 size_t forward_workspace(const LstmShape& shape, int) {

@@ -7,9 +7,10 @@
 // their first weights while this step ends. Going back, tiles whose rows are all detached skip the
 // product.
 //
-// Limits: 4,194,240 rows of the batch, more than a grid is high. Below H = 256 or so a step is all
-// launch: see cuda-resident. At H=512 and 32 rows the host, which queues the launches, is the
-// limit. Measured by `hdetach bench --device cuda`; figures are in docs/kernels.md.
+// Limits: 4,194,240 rows of the batch (a grid is no higher), and those of too_large() (sizes.h).
+// Below H = 256 or so a step is all launch: see cuda-resident. At H=512 and 32 rows the host, which
+// queues the launches, is the limit.
+// Measured by `hdetach bench --device cuda`; figures are in docs/kernels.md.
 #include <algorithm>
 
 #include "kernels/cuda/check.h"
@@ -100,7 +101,7 @@ size_t backward_workspace(const LstmShape& shape, int) {
 // The reference takes the others: with so many rows, its products fill a GPU.
 const char* unsuited(const LstmShape& shape) {
   constexpr int64_t kMostTiles = 65535;
-  return shape.batch <= 64 * kMostTiles ? nullptr : "it takes at most 4194240 rows";
+  return shape.batch <= 64 * kMostTiles ? too_large(shape) : "it takes at most 4194240 rows";
 }
 
 void forward(const ForwardArgs& args) {

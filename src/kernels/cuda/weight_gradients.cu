@@ -9,7 +9,7 @@
 // of their own, which writes the result itself where there is but one part. All columns
 // are always computed: bits do not depend on what is asked for.
 //
-// Limits: none in the sizes. 4H and H are padded to the tiles.
+// Limits: too_large() (sizes.h). 4H and H are padded to the tiles.
 // Measured alone, by CUDA events; figures and what bounds them are in docs/kernels.md.
 #include "kernels/cuda/weight_gradients.h"
 

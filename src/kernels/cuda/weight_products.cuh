@@ -3,10 +3,11 @@
 #pragma once
 
 #include "kernels/cuda/gemm_tile.cuh"
+#include "kernels/cuda/sizes.h"
 
 namespace hdetach::cuda {
 
-constexpr int kGradientTile = 128, kGradientThreads = 256;
+constexpr int kGradientThreads = 256;
 constexpr int kFusedInput = 15;  // up to here the inputs are extra columns beside the one
 
 // How a weight gradient is cut up. A function of the sizes alone, replicas apart, so that bits are.
