@@ -8,7 +8,8 @@
 // weights of a unit's four gates in registers and walks down the rows, 16 bytes out for each;
 // backward, the tiles are 16 columns wide.
 //
-// Limits: too_large() (sizes.h); 16 byte copies where inputs are a multiple of four, else 4 byte ones.
+// Limits: too_large() (sizes.h); 16 byte copies where inputs are a multiple of four, else 4 byte
+// ones.
 // Measured alone, by CUDA events (results/cuda-probes-h200.txt): copy300's projection 26 us, 2.5
 // TB/s; caption's 133 us, 40 TFLOP/s of float32.
 #include <algorithm>
