@@ -35,7 +35,7 @@ std::string message_of(const Problem& p) {
 }
 
 // Beyond these an index would overflow, and weight gradients were zeros without a word.
-TEST(CudaSizes, ThatNoKernelTakesAreNamed) {
+TEST(CudaSizes, TooLargeOnesAreRefused) {
   const auto reason = [](int64_t steps, int64_t batch, int64_t input, int64_t hidden) {
     const char* text = cuda::too_large({steps, batch, input, hidden});
     return std::string(text == nullptr ? "" : text);
@@ -48,7 +48,8 @@ TEST(CudaSizes, ThatNoKernelTakesAreNamed) {
                                      {1 << 16, 1 << 15},
                                      {1 << 16, 1 << 16},
                                      {1 << 16, (1 << 16) + 1}}) {
-    EXPECT_NE(reason(steps, batch, 1, 1).find("T times B"), std::string::npos) << steps << batch;
+    EXPECT_NE(reason(steps, batch, 1, 1).find("T * B"), std::string::npos)
+        << "T=" << steps << ", B=" << batch;
   }
   // 511 by 128 and 512 by 128 tiles of dw_hh; 16 by 4,095 and 16 by 4,096 of dw_ih.
   EXPECT_EQ(reason(5, 3, 10, 16352), "");

@@ -370,21 +370,31 @@ TEST(ModuleOp, KernelCallsStandAlone) {
   EXPECT_EQ(refusal_of([&] { run(x[0], true, ""); }).rfind("[lstm] x has shape [3, 4];", 0), 0u);
   EXPECT_EQ(refusal_of([&] { run(x[0], true, "cpu-generic"); }).rfind("[lstm] x has shape", 0), 0u);
   EXPECT_EQ(refusal_of([&] { run(x, true, "abacus"); }).rfind("[lstm] no kernel 'abacus'", 0), 0u);
-  // Neither an instruction that the machine lacks nor a null pointer where a kernel takes less.
-  static const Kernel idle = {"idle",
-                              Device::kCpu,
-                              [] { return static_cast<const char*>(nullptr); },
-                              [](const LstmShape&) { return "it takes nothing"; },
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              nullptr};
-  const Kernel* const before = find_kernel("cpu-amx-emulated");
-  add_kernel(&idle);
-  const std::string refused = refusal_of([&] { run(x, true, "idle"); });
-  add_kernel(before);
-  EXPECT_NE(refused.find("'idle'"), std::string::npos) << refused;
-  EXPECT_NE(refused.find("H=5 here: it takes nothing;"), std::string::npos) << refused;
+}
+
+// Neither an illegal instruction nor a null pointer.
+TEST(ModuleOp, AKernelThatCannotRunOrTakeTheShapeIsRefused) {
+  static const auto forward = find<decltype(lstm_forward_kernel)>("hdetach::lstm_forward");
+  static const Kernel absent = {"absent", Device::kCpu, [] { return "no such machine"; },
+                                any_shape};
+  static const Kernel small = {"small", Device::kCpu,
+                               [] { return static_cast<const char*>(nullptr); },
+                               [](const LstmShape&) { return "H must be at most 4"; }};
+  LSTM module(options_of(1, 0));
+  const Tensors w = module->parameters();
+  const Tensor x = leaf({kSteps, kBatch, kInput}, 0.9), h0 = leaf({kBatch, kHidden}, 0.4);
+  const Kernel* const before = find_kernel("cpu-amx-emulated");  // other tests have added it
+  const c10::NoGradGuard no_grad;
+  for (const auto& [kernel, reason] :
+       {std::pair{&absent, "no such machine"}, std::pair{&small, "H must be at most 4"}}) {
+    add_kernel(kernel);
+    const std::string refused = refusal_of(
+        [&] { forward.call(x, h0, h0, w[0], w[1], w[2], w[3], {}, true, kernel->name); });
+    add_kernel(before);
+    EXPECT_EQ(refused, std::string("[lstm] kernel '") + kernel->name +
+                           "' cannot be used for T=6, B=3, I=4, H=5: " + reason +
+                           "; hdetach::lstm has a reference to fall back on.");
+  }
 }
 
 }  // namespace

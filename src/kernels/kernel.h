@@ -103,6 +103,9 @@ struct KernelTable {
 };
 KernelTable kernel_table();
 
+// Null when the kernel can run here and takes this shape, else the reason why not.
+const char* refusal(const Kernel& kernel, const LstmShape& shape);
+
 // The kernel called `name`, else null.
 const Kernel* find_kernel(const char* name);
 

@@ -9,6 +9,7 @@
 #include "kernels/cuda/kernels.h"
 #endif
 #include "kernels/kernel.h"
+#include "kernels/shape_text.h"
 
 namespace hdetach {
 namespace {
@@ -35,6 +36,11 @@ KernelTable kernel_table() { return {kTable, kCount}; }
 
 void add_kernel(const Kernel* kernel) { added = kernel; }
 
+const char* refusal(const Kernel& kernel, const LstmShape& shape) {
+  const char* const reason = kernel.unavailable();
+  return reason != nullptr ? reason : kernel.unsuited(shape);
+}
+
 const Kernel* find_kernel(const char* name) {
   for (const Kernel* kernel : kTable) {
     if (std::strcmp(kernel->name, name) == 0) return kernel;
@@ -44,10 +50,7 @@ const Kernel* find_kernel(const char* name) {
 
 const Kernel* best_kernel(Device device, const LstmShape& shape) {
   for (const Kernel* kernel : kTable) {
-    if (kernel->device == device && kernel->unavailable() == nullptr &&
-        kernel->unsuited(shape) == nullptr) {
-      return kernel;
-    }
+    if (kernel->device == device && refusal(*kernel, shape) == nullptr) return kernel;
   }
   return nullptr;
 }
@@ -69,9 +72,7 @@ const Kernel* choose_kernel(Device device, const LstmShape& shape) {
     throw std::runtime_error(named + "cannot run here: " + reason + ".");
   }
   if (const char* reason = kernel->unsuited(shape)) {
-    throw std::runtime_error(named + "does not take T=" + std::to_string(shape.steps) + ", B=" +
-                             std::to_string(shape.batch) + ", I=" + std::to_string(shape.input) +
-                             ", H=" + std::to_string(shape.hidden) + ": " + reason + ".");
+    throw std::runtime_error(named + "does not take " + to_text(shape) + ": " + reason + ".");
   }
   return kernel;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/cpu/flush_denormals.h"
+#include "kernels/shape_text.h"
 #include "op/buffers.h"
 #include "op/checks.h"
 #include "op/cuda_stream.h"
@@ -79,12 +80,12 @@ const Kernel& kernel_named(c10::string_view name, const LstmInputs& in) {
   const LstmShape shape = shape_of(in);
   const Kernel* kernel = text.empty() ? kernel_of_call(device, shape) : find_kernel(text.c_str());
   const bool found = kernel != nullptr && kernel->device == device;
-  const char* reason = found ? kernel->unavailable() : nullptr;
-  if (found && reason == nullptr) reason = kernel->unsuited(shape);
-  TORCH_CHECK(found && reason == nullptr, "[lstm] no kernel", text.empty() ? "" : " '" + text + "'",
-              " for tensors on ", in.x.device(), " of T=", shape.steps, ", B=", shape.batch,
-              ", I=", shape.input, ", H=", shape.hidden, " here", reason != nullptr ? ": " : "",
-              reason != nullptr ? reason : "", "; hdetach::lstm has a reference to fall back on.");
+  const char* const reason = found ? refusal(*kernel, shape) : nullptr;
+  TORCH_CHECK(reason == nullptr, "[lstm] kernel '", text, "' cannot be used for ", to_text(shape),
+              ": ", reason, "; hdetach::lstm has a reference to fall back on.");
+  TORCH_CHECK(found, "[lstm] no kernel", text.empty() ? "" : " '" + text + "'", " for ",
+              to_text(shape), " on ", in.x.device(),
+              "; hdetach::lstm has a reference to fall back on.");
   return *kernel;
 }
 

@@ -23,7 +23,7 @@ using at::Tensor;
 Tensor moved(const Tensor& scale, const at::Device& device) {
   const bool copied = device.is_cuda() && scale.device().is_cpu() && !is_traced(scale);
   if (!copied) return scale.to(device);
-  const c10::OptionalDeviceGuard guard(device);
+  const c10::OptionalDeviceGuard guard(device);  // its current stream is asked, and used
   TORCH_CHECK(!current_stream_is_captured(),
               "[lstm_stack] the scales are on the CPU, and a CUDA graph is being captured: they "
               "would be frozen into the graph, and every replay would block the same steps. Draw "

@@ -200,6 +200,12 @@ bool parse_number(const std::string& text, T& value) {
   return error == std::errc() && next == end;
 }
 
+// Where the data lies is no part of a run.
+bool is_place(const Field& field) {
+  const std::string_view name = field.name;
+  return name == "data" || name == "wordnet";
+}
+
 }  // namespace
 
 Config default_config(const std::string& task) {
@@ -296,16 +302,6 @@ std::string text(const Config& config, const Field& field) {
       field.member);
 }
 
-namespace {
-
-// Where the data lies is no part of a run.
-bool is_place(const Field& field) {
-  const std::string_view name = field.name;
-  return name == "data" || name == "wordnet";
-}
-
-}  // namespace
-
 std::string differences(const Config& now, const Config& before) {
   if (now.task != before.task) return fmt::format("task {} (now {})", before.task, now.task);
   std::string out;
@@ -334,35 +330,32 @@ void check(const Config& config) {
 
 namespace {
 
-std::string toml_line(const Config& config, const Field& field) {
-  std::string value = text(config, field);
-  if (std::holds_alternative<std::string Config::*>(field.member)) value = toml::quoted(value);
-  if (auto* real = std::get_if<double Config::*>(&field.member)) {
-    value = toml::number(config.*(*real));
+// Those of the fields that `keep` is true for.
+template <class Keep>
+std::string toml_of(const Config& config, const Keep& keep) {
+  std::string out = fmt::format("task = {}\n", toml::quoted(config.task));
+  for (const Field& field : fields(config.task)) {
+    if (!keep(field)) continue;
+    std::string value = text(config, field);
+    if (std::holds_alternative<std::string Config::*>(field.member)) value = toml::quoted(value);
+    if (auto* real = std::get_if<double Config::*>(&field.member)) {
+      value = toml::number(config.*(*real));
+    }
+    out += fmt::format("{} = {}\n", field.name, value);
   }
-  return fmt::format("{} = {}\n", field.name, value);
-}
-
-std::string task_line(const Config& config) {
-  return fmt::format("task = {}\n", toml::quoted(config.task));
+  return out;
 }
 
 }  // namespace
 
 std::string to_toml(const Config& config) {
-  std::string out = task_line(config);
-  for (const Field& field : fields(config.task)) out += toml_line(config, field);
-  return out;
+  return toml_of(config, [](const Field&) { return true; });
 }
 
 std::string lasting_toml(const Config& config) {
-  std::string out = task_line(config);
-  for (const Field& field : fields(config.task)) {
-    if (!is_place(field) && std::string_view(field.name) != "epochs") {
-      out += toml_line(config, field);
-    }
-  }
-  return out;
+  return toml_of(config, [](const Field& field) {
+    return !is_place(field) && std::string_view(field.name) != "epochs";
+  });
 }
 
 void apply(Config& config, const toml::Table& table, const std::string& name) {

@@ -1,4 +1,4 @@
-// Small sums that the host side of several kernels does, and the sizes that none of them takes.
+// Helpers of several kernels' host side, and the limits of size that all CUDA kernels share.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,18 @@ inline int parts(int64_t total, int64_t part) {
   return static_cast<int>((total + part - 1) / part);
 }
 
-// A block's part of a weight gradient: so many rows and columns.
+// Rows and columns of the part of a weight gradient that a block computes.
 constexpr int kGradientTile = 128;
 
-// Null, or why no CUDA kernel takes this shape; the reference does. A step and row are one index,
-// an int, to which a block's part of a sum is added; the tiles of a weight gradient lie along y.
+// Null, or why no CUDA kernel takes this shape (the reference does).
+// The index t * B + b is an int, and loops run past T * B by at most a tile of 32 for each of 132
+// blocks. A weight gradient has a block for each tile, along y of the grid.
 inline const char* too_large(const LstmShape& s) {
-  constexpr int64_t kMostRows = 2147475456, kMostAlongY = 65535;
-  if (s.steps * s.batch > kMostRows) return "T times B may be at most 2147475456";
+  constexpr int64_t kMostRows = 2147475456, kMostAlongY = 65535;  // 2^31 - 8192
+  if (s.steps * s.batch > kMostRows) return "T * B must be at most 2147475456";
   const auto tiles = [](int64_t numbers) { return (numbers + kGradientTile - 1) / kGradientTile; };
   if (std::max(tiles(s.hidden), tiles(s.input)) > kMostAlongY / tiles(4 * s.hidden)) {
-    return "its weights are too many: 4H/128 times H/128 or I/128, rounded up, may be at most "
+    return "the weights are too large: 4H/128 * max(H, I)/128, both rounded up, must be at most "
            "65535";
   }
   return nullptr;

@@ -1,4 +1,4 @@
-// cuda-steps: any size. One launch a step and direction, tensor cores with float32's error.
+// cuda-steps: for wide layers. One launch a step and direction, tensor cores with float32's error.
 //
 // Strategy: w_hh streams from L2 (16 MB at H=1024) every step. A cluster of blocks owns 64 rows of
 // the product and 32 or 64 batch rows and shares the sum (step_product.cuh), with the cluster so
@@ -101,7 +101,7 @@ size_t backward_workspace(const LstmShape& shape, int) {
 // The reference takes the others: with so many rows, its products fill a GPU.
 const char* unsuited(const LstmShape& shape) {
   constexpr int64_t kMostTiles = 65535;
-  return shape.batch <= 64 * kMostTiles ? too_large(shape) : "it takes at most 4194240 rows";
+  return shape.batch <= 64 * kMostTiles ? too_large(shape) : "B must be at most 4194240";
 }
 
 void forward(const ForwardArgs& args) {
