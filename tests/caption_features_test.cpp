@@ -78,7 +78,7 @@ class FeatureFileTest : public testing::Test {
   }
 
   const Rows rows_ = {1, -2, 0.5, 65504, 0, 6.1e-5f, 3e-6f, 1e-9f, 1.0f / 3, 1000.3f, 7, 8};
-  program::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(FeatureFileTest, IsWhatTensorFeaturesRead) {

@@ -2,40 +2,28 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "error_text.h"
 #include "formats/safetensors.h"
 #include "tasks/caption_set.h"
+#include "tests/temporary_folder.h"
 
 namespace hdetach {
 
-class CaptionFolder : public testing::Test {
+class CaptionFolder : public FilesFolder {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "hdetach_captions_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    options_.folder = name;
+    options_.folder = folder_;
     options_.more_than = 0;
   }
-  void TearDown() override { std::filesystem::remove_all(options_.folder); }
 
-  void put(const std::string& name, const std::string& bytes) const {
-    const std::filesystem::path path = std::filesystem::path(options_.folder) / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
-  void remove(const std::string& name) const {
-    std::filesystem::remove(std::filesystem::path(options_.folder) / name);
-  }
+  void remove(const std::string& name) const { std::filesystem::remove(folder_ / name); }
 
   template <class Number>
   static std::string bytes_of(const std::vector<Number>& numbers) {

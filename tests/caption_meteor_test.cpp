@@ -1,7 +1,6 @@
 // METEOR: alignments and scores worked out by hand on tables of a few words, what the tables may
 // look like, and METEOR's own numbers where the machine has them.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cmath>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "error_text.h"
 #include "tasks/caption_metrics_meteor.h"
 #include "tasks/meteor/normalize.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -59,22 +59,14 @@ TEST(MeteorNormalize, TakesApartWhatPtbTokensHoldTogether) {
 }
 
 // METEOR's files with a few words.
-class Meteor : public testing::Test {
+class Meteor : public hdetach::FilesFolder {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "hdetach_meteor_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     put("english.synsets",
         "bicycle\n00000007 00000001\nbike\n00000001\ngoose\n00000002\ngoosey\n00000002\n"
         "lass\n00000003\ngirl\n00000003\nman\n00000004\nguy\n00000004\n");
     put("english.exceptions", "goose\ngeese gooses\nbike\ngeese\n");
     put("english.words", "a\nthe\non\nof\n'\ns\n");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void put(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
 
   MeteorScore judge(const std::string& candidate, const Strings& references,
@@ -93,8 +85,6 @@ class Meteor : public testing::Test {
   std::string message() const {
     return hdetach::test::error_text(folder_, [&] { load_meteor_resources(folder_); });
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Meteor, EqualCaptionsScoreOne) {
@@ -169,9 +159,7 @@ TEST_F(Meteor, SynonymsAreThoseOfTheWordAndOfItsBase) {
 }
 
 TEST_F(Meteor, ReadsWordNetsOwnFiles) {
-  const fs::path meteors = folder_;
-  folder_ /= "wordnet";
-  fs::create_directory(folder_);
+  folder_ /= "wordnet";  // METEOR's own files are not in it
   const std::string licence = "  1 A licence, line by line  \n";
   put("index.noun", licence +
                         "bicycle n 1 2 @ ~ 1 1 00000001  \nbike n 2 1 @ 2 1 00000009 00000001  \n"
@@ -197,7 +185,6 @@ TEST_F(Meteor, ReadsWordNetsOwnFiles) {
       message(),
       "DIR/index.noun: line 1: this is no line of a WordNet index: it has not as many synsets "
       "as it says");
-  folder_ = meteors;
 }
 
 TEST_F(Meteor, ParaphrasesAreMatchedAsPhrases) {

@@ -269,7 +269,7 @@ TEST_F(CocoExample, ScoresOfTheFilesAreThePublishedOnes) {
           {{"image_id", image}, {"id", annotations["annotations"].size()}, {"caption", text}});
     }
   }
-  const hdetach::program::TemporaryFolder folder;
+  const hdetach::TemporaryFolder folder;
   std::ofstream(folder / "annotations.json") << annotations;
   expect_published(
       read_caption_pairs(folder / "annotations.json",

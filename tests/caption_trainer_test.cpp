@@ -80,7 +80,7 @@ class CaptionTrainerTest : public testing::TestWithParam<const char*> {
     return out;
   }
 
-  program::TemporaryFolder root_;
+  TemporaryFolder root_;
   train::Config config_;
 };
 

@@ -348,7 +348,7 @@ class CudaRun : public CudaTrainer {
     return train::run_group(members, &observer.signal);
   }
 
-  program::TemporaryFolder root_;
+  TemporaryFolder root_;
   Config config_;
 };
 

@@ -121,7 +121,7 @@ class Damage : public testing::TestWithParam<DamagedRun> {
     }
   }
 
-  const program::TemporaryFolder root_;
+  const TemporaryFolder root_;
   Mutator mutate_;
   uint64_t draws_ = 0;
 };

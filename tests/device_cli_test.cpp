@@ -50,7 +50,7 @@ class DeviceCli : public testing::Test {
     return path("tiny.toml");
   }
 
-  const hdetach::program::TemporaryFolder root_;
+  const hdetach::TemporaryFolder root_;
 };
 
 TEST_F(DeviceCli, WithoutAGpuTheCpuTrainsAndWhatNeedsOneSaysSoAndWritesNothing) {

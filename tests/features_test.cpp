@@ -98,7 +98,7 @@ class FeaturesProgram : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
 
-  program::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 void expect_row(const tasks::ImageFeatures& features, int64_t row,

@@ -64,7 +64,7 @@ name = "later"
     return report::filled(text, folder_ / "doc.md", results);
   }
 
-  program::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace hdetach::test

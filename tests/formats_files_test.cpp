@@ -20,7 +20,8 @@
 
 #include "formats/files.h"
 #include "formats/mapped_file.h"
-#include "tests/files_folder.h"
+#include "tests/error_text.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ namespace files = hdetach::files;
 namespace fs = std::filesystem;
 
 using Files = hdetach::FilesFolder;
-using hdetach::message;
+using hdetach::test::error_text;
 
 TEST_F(Files, ReadsWhatItWrites) {
   std::string bytes(200000, '\0');
@@ -148,8 +149,8 @@ TEST_F(Files, WriteFollowsLinks) {
   EXPECT_EQ(files::read(folder_ / "far/file"), "new");
   EXPECT_EQ(files::read(folder_ / "far/made"), "made");
   fs::create_symlink("loop", folder_ / "loop");
-  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "loop", "x"); }),
-            "loop: cannot open: Too many levels of symbolic links");
+  EXPECT_EQ(error_text(folder_, [&] { files::write(folder_ / "loop", "x"); }),
+            "DIR/loop: cannot open: Too many levels of symbolic links");
 }
 
 mode_t mode_of(const fs::path& path) {
@@ -204,8 +205,8 @@ TEST_F(Files, WriteReplacesNoDevice) {
   files::write(folder_ / "link", "nothing");
   EXPECT_TRUE(fs::is_character_file(null));
   EXPECT_EQ(names(), (std::set<std::string>{"link", "null"}));
-  EXPECT_EQ(message(folder_, [&] { files::GrowingFile growing(null); }),
-            "null: is not a regular file; name another");
+  EXPECT_EQ(error_text(folder_, [&] { files::GrowingFile growing(null); }),
+            "DIR/null: is not a regular file; name another");
   EXPECT_EQ(names(), (std::set<std::string>{"link", "null"}));
 }
 
@@ -216,16 +217,16 @@ TEST_F(Files, AGrowingFileFollowsLinks) {
   {
     files::GrowingFile file(folder_ / "link");
     EXPECT_EQ(file.part(), folder_ / "far/file.part");
-    EXPECT_EQ(message(folder_, [&] { files::GrowingFile other(folder_ / "link"); }),
-              "far/file.part: another process is writing it; wait for that one");
+    EXPECT_EQ(error_text(folder_, [&] { files::GrowingFile other(folder_ / "link"); }),
+              "DIR/far/file.part: another process is writing it; wait for that one");
     file.append("content");
     file.complete();
   }
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
   EXPECT_EQ(files::read(folder_ / "far/file"), "content");
   fs::create_symlink("victim", folder_ / "y.part");
-  EXPECT_EQ(message(folder_, [&] { files::GrowingFile other(folder_ / "y"); }),
-            "y.part: cannot open: Too many levels of symbolic links");
+  EXPECT_EQ(error_text(folder_, [&] { files::GrowingFile other(folder_ / "y"); }),
+            "DIR/y.part: cannot open: Too many levels of symbolic links");
 }
 
 TEST_F(Files, WriteWithoutAFolderGoesToTheWorkingFolder) {
@@ -238,21 +239,21 @@ TEST_F(Files, WriteWithoutAFolderGoesToTheWorkingFolder) {
 
 TEST_F(Files, AFailedWriteLeavesNothing) {
   fs::create_directories(folder_ / "x" / "inner");
-  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "x", "new"); }),
-            "x: cannot replace: Is a directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::write(folder_ / "x", "new"); }),
+            "DIR/x: cannot replace: Is a directory");
   EXPECT_EQ(names(), std::set<std::string>{"x"});
-  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "absent" / "x", "new"); }),
-            "absent/x: cannot write: No such file or directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::write(folder_ / "absent" / "x", "new"); }),
+            "DIR/absent/x: cannot write: No such file or directory");
 }
 
 TEST_F(Files, AFailedReadNamesTheReason) {
-  EXPECT_EQ(message(folder_, [&] { files::read(folder_ / "x"); }),
-            "x: cannot open: No such file or directory");
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(folder_ / "x", 10); }),
-            "x: cannot open: No such file or directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::read(folder_ / "x"); }),
+            "DIR/x: cannot open: No such file or directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(folder_ / "x", 10); }),
+            "DIR/x: cannot open: No such file or directory");
   fs::create_directory(folder_ / "y");
-  EXPECT_EQ(message(folder_, [&] { files::read(folder_ / "y"); }),
-            "y: cannot read: Is a directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::read(folder_ / "y"); }),
+            "DIR/y: cannot read: Is a directory");
 }
 
 TEST_F(Files, AppendLineAddsLines) {
@@ -261,8 +262,8 @@ TEST_F(Files, AppendLineAddsLines) {
   files::append_line(path, "");
   files::append_line(path, "three");
   EXPECT_EQ(files::read(path), "one\n\nthree\n");
-  EXPECT_EQ(message(folder_, [&] { files::append_line(folder_ / "absent" / "log", "x"); }),
-            "absent/log: cannot open: No such file or directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::append_line(folder_ / "absent" / "log", "x"); }),
+            "DIR/absent/log: cannot open: No such file or directory");
 }
 
 TEST_F(Files, AppendLineLeavesHalfALineAlone) {
@@ -277,13 +278,14 @@ TEST_F(Files, ReadRegularReadsFilesOnly) {
   EXPECT_EQ(files::read_regular(folder_ / "x"), "content");
   EXPECT_EQ(files::read_regular(folder_ / "x", 7), "content");
   files::write(folder_ / "large", std::string(size_t{2} << 20, 'x') + "x");
-  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "large", size_t{2} << 20); }),
-            "large: larger than 2 MiB");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_regular(folder_ / "large", size_t{2} << 20); }),
+            "DIR/large: larger than 2 MiB");
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);  // opening one would wait for a writer
   fs::create_symlink("pipe", folder_ / "link");
-  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "link"); }), "link: not a file");
-  EXPECT_EQ(message(folder_, [&] { files::read_regular(folder_ / "absent"); }),
-            "absent: cannot open: No such file or directory");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_regular(folder_ / "link"); }),
+            "DIR/link: not a file");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_regular(folder_ / "absent"); }),
+            "DIR/absent: cannot open: No such file or directory");
 }
 
 // As /dev/stdout leads to one: who opened the file may have written, and may write on.
@@ -309,25 +311,28 @@ TEST_F(Files, ALineThatDoesNotFitLeavesNoPart) {
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{5, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const std::string error = message(folder_, [&] { files::append_line(folder_ / "x", "cdefg"); });
+  const std::string error =
+      error_text(folder_, [&] { files::append_line(folder_ / "x", "cdefg"); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
-  EXPECT_EQ(error, "x: cannot write: File too large");
+  EXPECT_EQ(error, "DIR/x: cannot write: File too large");
   EXPECT_EQ(files::read(folder_ / "x"), "ab\n");
 }
 
 TEST_F(Files, WhatIsNoRegularFileTakesNoLineAndIsNotReplaced) {
   ASSERT_EQ(mkfifo((folder_ / "x").c_str(), 0600), 0);
-  EXPECT_EQ(message(folder_, [&] { files::append_line(folder_ / "x", "a"); }), "x: not a file");
-  EXPECT_EQ(message(folder_, [&] { files::write_regular(folder_ / "x", "a"); }), "x: not a file");
+  EXPECT_EQ(error_text(folder_, [&] { files::append_line(folder_ / "x", "a"); }),
+            "DIR/x: not a file");
+  EXPECT_EQ(error_text(folder_, [&] { files::write_regular(folder_ / "x", "a"); }),
+            "DIR/x: not a file");
   EXPECT_TRUE(fs::is_fifo(folder_ / "x"));
 }
 
 TEST_F(Files, AFullDiskIsNamed) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   fs::create_symlink("/dev/full", folder_ / "x");
-  EXPECT_EQ(message(folder_, [&] { files::write(folder_ / "x", "x"); }),
-            "x: cannot write: No space left on device");
+  EXPECT_EQ(error_text(folder_, [&] { files::write(folder_ / "x", "x"); }),
+            "DIR/x: cannot write: No space left on device");
   EXPECT_TRUE(fs::is_symlink(folder_ / "x"));
 }
 

@@ -8,22 +8,24 @@
 #endif
 
 #include "formats/files.h"
-#include "tests/files_folder.h"
+#include "tests/error_text.h"
 #include "tests/mutate.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
 namespace files = hdetach::files;
 namespace fs = std::filesystem;
 using Gzip = hdetach::FilesFolder;
-using hdetach::message;
+using hdetach::test::error_text;
 
 TEST_F(Gzip, ReadGzipBoundsPlainFilesToo) {
   const fs::path path = put("x", "12345");
   EXPECT_EQ(files::read_gzip(path, 5), "12345");
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(path, 4); }), "x: has more than 4 bytes");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(path, 4); }),
+            "DIR/x: has more than 4 bytes");
   if (!fs::exists("/dev/zero")) GTEST_SKIP() << "no /dev/zero";
-  EXPECT_EQ(message(folder_, [] { files::read_gzip("/dev/zero", 1000); }),
+  EXPECT_EQ(error_text(folder_, [] { files::read_gzip("/dev/zero", 1000); }),
             "/dev/zero: has more than 1000 bytes");
 }
 
@@ -55,23 +57,23 @@ TEST_F(Gzip, UnpacksGzip) {
 TEST_F(Gzip, UnpacksJoinedGzip) {
   const fs::path path = put("x", gzip("one ") + gzip("") + gzip("two"));
   EXPECT_EQ(files::read_gzip(path, 7), "one two");
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(path, 6); }),
-            "x: unpacks to more than 6 bytes");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(path, 6); }),
+            "DIR/x: unpacks to more than 6 bytes");
 }
 
 TEST_F(Gzip, RefusesAGzipBomb) {
   const fs::path path = put("x", gzip(std::string(50'000'000, '\0')));
   EXPECT_LT(fs::file_size(path), 60000u);
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(path, 1'000'000); }),
-            "x: unpacks to more than 1000000 bytes");
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(path, 1'000'000); }),
+            "DIR/x: unpacks to more than 1000000 bytes");
 }
 
 TEST_F(Gzip, RefusesATruncatedGzip) {
   const std::string whole = gzip("some content that is long enough");
   for (size_t size = 2; size < whole.size(); ++size) {
     const fs::path path = put("x", whole.substr(0, size));
-    EXPECT_EQ(message(folder_, [&] { files::read_gzip(path, 100); }),
-              "x: byte " + std::to_string(size) + ": the gzip file ends early; fetch it again");
+    EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(path, 100); }),
+              "DIR/x: byte " + std::to_string(size) + ": the gzip file ends early; fetch it again");
   }
 }
 
@@ -79,11 +81,11 @@ TEST_F(Gzip, RefusesADamagedGzip) {
   std::string bytes = gzip("some content");
   const std::string good = bytes;
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(put("x", bytes), 100); }),
-            "x: byte " + std::to_string(bytes.size() - 4) +
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(put("x", bytes), 100); }),
+            "DIR/x: byte " + std::to_string(bytes.size() - 4) +
                 ": the gzip file is damaged (incorrect data check); fetch it again");
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(put("x", good + "garbage"), 100); }),
-            "x: byte " + std::to_string(good.size() + 2) +
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(put("x", good + "garbage"), 100); }),
+            "DIR/x: byte " + std::to_string(good.size() + 2) +
                 ": the gzip file is damaged (incorrect header check); fetch it again");
 }
 
@@ -93,9 +95,9 @@ TEST_F(Gzip, DamagedGzipIsReadOrRefused) {
   int read = 0, refused = 0;
   for (int i = 0; i < 1000; ++i) {
     const fs::path path = put("x", mutate(good));
-    const std::string what = message(folder_, [&] { files::read_gzip(path, 1000); });
+    const std::string what = error_text(folder_, [&] { files::read_gzip(path, 1000); });
     const bool is_read = what == "no error";
-    EXPECT_TRUE(is_read || what.rfind("x: ", 0) == 0) << what;
+    EXPECT_TRUE(is_read || what.rfind("DIR/x: ", 0) == 0) << what;
     ++(is_read ? read : refused);
   }
   EXPECT_GT(read, 100);
@@ -104,8 +106,8 @@ TEST_F(Gzip, DamagedGzipIsReadOrRefused) {
 #else
 TEST_F(Gzip, WithoutZlibAGzipFileSaysWhatToDo) {
   const fs::path path = put("x", "\x1F\x8B\x08");
-  EXPECT_EQ(message(folder_, [&] { files::read_gzip(path, 100); }),
-            "x: the file is gzipped and this build has no zlib; run gunzip on it, or install "
+  EXPECT_EQ(error_text(folder_, [&] { files::read_gzip(path, 100); }),
+            "DIR/x: the file is gzipped and this build has no zlib; run gunzip on it, or install "
             "zlib1g-dev and build again");
 }
 #endif

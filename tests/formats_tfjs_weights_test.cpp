@@ -40,7 +40,7 @@ std::string message(Call call) {
 }
 
 TEST(TfjsWeights, ArraysRunOnFromShardToShard) {
-  const program::TemporaryFolder folder;
+  const TemporaryFolder folder;
   files::write(folder / "model.json", kModel);
   const std::string group = bytes_of({1, 2, 3, 4, 5});
   files::write(folder / "a.bin", group.substr(0, 7));

@@ -115,7 +115,7 @@ class Kill : public testing::TestWithParam<KilledRun> {
     }
   }
 
-  const hdetach::program::TemporaryFolder root_;
+  const hdetach::TemporaryFolder root_;
   uint64_t draws_ = 0;
 };
 

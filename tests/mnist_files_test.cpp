@@ -1,18 +1,16 @@
 // MNIST's four files, from the drawn sample in tests/data: what is read, and what is refused.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "error_text.h"
 #include "formats/files.h"
 #include "tasks/mnist_files.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -44,34 +42,24 @@ TEST(MnistFiles, ReadsTheSample) {
 #endif
 
 // Four plain files: two training images of 1x2, one test image.
-class MnistFolder : public testing::Test {
+class MnistFolder : public hdetach::FilesFolder {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "hdetach_mnist_XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     put("train-images-idx3-ubyte", images(2, 1, 2) + "abcd");
     put("train-labels-idx1-ubyte", labels(2) + "\x03\x09");
     put("t10k-images-idx3-ubyte", images(1, 1, 2) + "ef");
     put("t10k-labels-idx1-ubyte", labels(1) + std::string(1, '\0'));
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static std::string images(char count, char rows, char columns) {
     return {0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, rows, 0, 0, 0, columns};
   }
   static std::string labels(char count) { return {0, 0, 8, 1, 0, 0, 0, count}; }
 
-  void put(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-  }
-
   // What reading throws, each mention of the folder replaced by DIR.
   std::string message() const {
     return hdetach::test::error_text(folder_, [&] { read_mnist(folder_); });
   }
-
-  fs::path folder_;
 };
 
 TEST_F(MnistFolder, ReadsPlainFiles) {

@@ -1,6 +1,5 @@
 // The operators that Python and TorchScript call, beside hdetach::lstm: against the C++ module and
 // nn::LSTM, which they must agree with, and on tensors without numbers.
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/rnn.h>
@@ -11,20 +10,15 @@
 #include "hdetach/backend.h"
 #include "hdetach/lstm.h"
 #include "hdetach/modules.h"
-#include "kernels/kernel.h"
 #include "module_run.h"
 #include "op/ops.h"
+#include "op_calls.h"
 
 namespace hdetach {
 namespace {
 
 using namespace module_run;
 using Tensors = std::vector<Tensor>;
-
-template <typename Signature>
-auto find(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-}
 
 struct Call {
   Tensor input;
@@ -64,10 +58,6 @@ torch::nn::LSTMOptions options_of(int64_t layers, int bits) {
       .bidirectional((bits & 2) != 0);
 }
 
-Tensor leaf(at::IntArrayRef shape, double frequency) {
-  return wave(shape, frequency, at::kFloat).requires_grad_();
-}
-
 LSTMState states_of(const torch::nn::LSTMOptions& options) {
   const int64_t count = options.num_layers() * (options.bidirectional() ? 2 : 1);
   return {leaf({count, kBatch, kHidden}, 0.31), leaf({count, kBatch, kHidden}, 0.47)};
@@ -78,16 +68,6 @@ void expect_bits_of(const Result& got, const Result& want, const std::string& wh
   EXPECT_TRUE(got.h_n.equal(want.h_n) && got.c_n.equal(want.c_n)) << what;
   ASSERT_EQ(got.grads.size(), want.grads.size()) << what;
   EXPECT_TRUE(same_gradients(got, want)) << what;
-}
-
-template <typename Call>
-std::string refusal_of(const Call& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
 }
 
 TEST(ModuleOp, IsTheModuleAndTorchsLstm) {
@@ -340,61 +320,6 @@ TEST(ModuleOp, AutocastComputesInFullPrecision) {
   EXPECT_TRUE(std::get<0>(lstm(x.to(at::kDouble), h0.to(at::kDouble), h0.to(at::kDouble),
                                w[0].to(at::kDouble), w[1].to(at::kDouble)))
                   .equal(std::get<0>(exact)));
-}
-
-// A traced graph calls these two without hdetach::lstm around them.
-TEST(ModuleOp, KernelCallsStandAlone) {
-  static const auto forward = find<decltype(lstm_forward_kernel)>("hdetach::lstm_forward");
-  static const auto backward = find<decltype(lstm_backward_kernel)>("hdetach::lstm_backward");
-  LSTM module(options_of(1, 0));
-  const Tensors w = module->parameters();
-  const Tensor x = leaf({kSteps, kBatch, kInput}, 0.9), h0 = leaf({kBatch, kHidden}, 0.4);
-  const Tensor scale = at::tensor({1.0f, 0.0f, 0.5f, 1.0f, 0.0f, 1.0f});
-  const auto [h, c] = lstm(x, h0, h0, w[0], w[1], w[2], w[3], scale);
-  const Tensor dh = wave(h.sizes(), 0.2, at::kFloat);
-  const Tensors want = torch::autograd::grad({h}, {x, w[1]}, {dh});
-
-  const c10::NoGradGuard no_grad;
-  const auto run = [&](const Tensor& first, bool keep_gates, const char* kernel) {
-    return forward.call(first, h0, h0, w[0], w[1], w[2], w[3], {}, keep_gates, kernel);
-  };
-  const auto [got_h, got_c, gates] = run(x, true, "");
-  EXPECT_TRUE(got_h.equal(h) && got_c.equal(c));
-  EXPECT_FALSE(std::get<2>(run(x, false, "")).defined());
-  const LstmGradients grads =
-      backward.call(dh, {}, x, h0, h0, w[0], w[1], w[2], w[3], scale, {}, {}, got_h, got_c, gates,
-                    {true, false, false, false, true, false, false}, "");
-  EXPECT_TRUE(std::get<0>(grads).equal(want[0]));
-  EXPECT_TRUE(std::get<4>(grads).equal(want[1]));
-  EXPECT_FALSE(std::get<1>(grads).defined() || std::get<6>(grads).defined());
-  EXPECT_EQ(refusal_of([&] { run(x[0], true, ""); }).rfind("[lstm] x has shape [3, 4];", 0), 0u);
-  EXPECT_EQ(refusal_of([&] { run(x[0], true, "cpu-generic"); }).rfind("[lstm] x has shape", 0), 0u);
-  EXPECT_EQ(refusal_of([&] { run(x, true, "abacus"); }).rfind("[lstm] no kernel 'abacus'", 0), 0u);
-}
-
-// Neither an illegal instruction nor a null pointer.
-TEST(ModuleOp, AKernelThatCannotRunOrTakeTheShapeIsRefused) {
-  static const auto forward = find<decltype(lstm_forward_kernel)>("hdetach::lstm_forward");
-  static const Kernel absent = {"absent", Device::kCpu, [] { return "no such machine"; },
-                                any_shape};
-  static const Kernel small = {"small", Device::kCpu,
-                               [] { return static_cast<const char*>(nullptr); },
-                               [](const LstmShape&) { return "H must be at most 4"; }};
-  LSTM module(options_of(1, 0));
-  const Tensors w = module->parameters();
-  const Tensor x = leaf({kSteps, kBatch, kInput}, 0.9), h0 = leaf({kBatch, kHidden}, 0.4);
-  const Kernel* const before = find_kernel("cpu-amx-emulated");  // other tests have added it
-  const c10::NoGradGuard no_grad;
-  for (const auto& [kernel, reason] :
-       {std::pair{&absent, "no such machine"}, std::pair{&small, "H must be at most 4"}}) {
-    add_kernel(kernel);
-    const std::string refused = refusal_of(
-        [&] { forward.call(x, h0, h0, w[0], w[1], w[2], w[3], {}, true, kernel->name); });
-    add_kernel(before);
-    EXPECT_EQ(refused, std::string("[lstm] kernel '") + kernel->name +
-                           "' cannot be used for T=6, B=3, I=4, H=5: " + reason +
-                           "; hdetach::lstm has a reference to fall back on.");
-  }
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 namespace {
 
+using hdetach::TemporaryFolder;
 using hdetach::program::contains;
 using hdetach::program::Result;
 using hdetach::program::run;
-using hdetach::program::TemporaryFolder;
 
 struct CommandWithNumbers {
   const char* name;

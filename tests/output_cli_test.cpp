@@ -23,11 +23,11 @@ namespace {
 
 namespace files = hdetach::files;
 namespace fs = std::filesystem;
+using hdetach::TemporaryFolder;
 using hdetach::program::contains;
 using hdetach::program::content;
 using hdetach::program::Result;
 using hdetach::program::run;
-using hdetach::program::TemporaryFolder;
 
 bool has_full_device() { return fs::is_character_file("/dev/full"); }
 

@@ -1,8 +1,7 @@
-// The built program as its users run it, and a folder for what it writes.
+// The built program as its users run it.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
+
+#include "tests/temporary_folder.h"
 
 namespace hdetach::program {
 
@@ -51,21 +51,5 @@ inline bool contains(const std::string& text, const std::string& part) {
 inline int lines(const std::string& text) {
   return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : name_(testing::TempDir() + "hdetach_run_XXXXXX") {
-    if (mkdtemp(name_.data()) == nullptr) throw std::runtime_error("cannot make " + name_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(name_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path path() const { return name_; }
-  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
-
- private:
-  std::string name_;
-};
 
 }  // namespace hdetach::program

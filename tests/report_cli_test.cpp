@@ -23,11 +23,11 @@
 namespace {
 
 namespace fs = std::filesystem;
+using hdetach::TemporaryFolder;
 using hdetach::program::contains;
 using hdetach::program::content;
 using hdetach::program::Result;
 using hdetach::program::run;
-using hdetach::program::TemporaryFolder;
 using hdetach::test::write_copy_run;
 
 bool has_page() { return hdetach::report::no_page_reason().empty(); }

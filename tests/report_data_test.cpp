@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace hdetach::report;
+using hdetach::TemporaryFolder;
 using hdetach::files::write;
 using hdetach::program::contains;
-using hdetach::program::TemporaryFolder;
 using hdetach::test::metrics_line;
 using hdetach::test::result_json;
 using hdetach::test::write_copy_run;

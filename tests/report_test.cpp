@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace hdetach::report;
+using hdetach::TemporaryFolder;
 using hdetach::program::contains;
 using hdetach::program::lines;
-using hdetach::program::TemporaryFolder;
 using hdetach::test::metrics_line;
 using hdetach::test::result_json;
 using hdetach::test::write_run;

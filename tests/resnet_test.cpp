@@ -125,7 +125,7 @@ void expect_near(const std::vector<float>& found, const at::Tensor& expected) {
 }
 
 TEST(ResNet, IsThePlainNetworkWhateverKeepsItsWeights) {
-  const program::TemporaryFolder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder / "resnet50.safetensors", std::ios::binary) << arrays().file();
   write_keras(folder / "keras");
   constexpr int64_t kImages = 2, kSide = 64;
@@ -166,7 +166,7 @@ std::string refusal(const fs::path& path) {
 }
 
 TEST(ResNet, WeightsThatDoNotFitAreNamed) {
-  const program::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const fs::path file = folder / "weights.safetensors";
   const std::vector<float> zeros(64 * 3 * 7 * 7);
   std::vector<safetensors::View> views;

@@ -43,8 +43,7 @@ TEST_F(RunChecks, AFlippedBitIsFound) {
     // Damage to the comment itself harms nothing.
     const size_t end = std::min(bytes.find("# checksum "), bytes.size());
     for (int i = 0; i < 40; ++i) {
-      fs::remove_all(file("a"));
-      fs::copy(file("whole"), file("a"));
+      copy_run("whole", "a");
       std::string damaged = bytes;
       damaged[end * i / 40] ^= static_cast<char>(1 << i % 8);
       files::write(file("a") / name, damaged);
@@ -91,8 +90,7 @@ TEST_F(RunChecks, CountersThatNoRunCanHaveAreRefused) {
       if (value == 2.5 && !whole) continue;
       if (value == 1e18 && !whole) continue;
       if (value == -5 && any_sign) continue;
-      fs::remove_all(file("a"));
-      fs::copy(file("whole"), file("a"));
+      copy_run("whole", "a");
       change_state<double>("a", "progress", [&](double* saved) { saved[counter] = value; });
       const std::string error = error_of([&] { run("a", true); });
       const std::string wanted = fmt::format("state.safetensors: {} is {}", names[counter], value);
@@ -100,8 +98,7 @@ TEST_F(RunChecks, CountersThatNoRunCanHaveAreRefused) {
     }
   }
   for (const int64_t steps : {int64_t{-1}, int64_t{13}}) {
-    fs::remove_all(file("a"));
-    fs::copy(file("whole"), file("a"));
+    copy_run("whole", "a");
     change_state<int64_t>("a", "adam.steps", [&](int64_t* saved) { *saved = steps; });
     const std::string error = error_of([&] { run("a", true); });
     EXPECT_NE(error.find("steps of Adam is"), std::string::npos) << error;
@@ -113,8 +110,7 @@ TEST_F(RunChecks, WhatIsMissingIsNamed) {
   run("whole", false, 12);
   for (const char* name :
        {"state.safetensors", "best.safetensors", "config.toml", "metrics.jsonl", "xray.jsonl"}) {
-    fs::remove_all(file("a"));
-    fs::copy(file("whole"), file("a"));
+    copy_run("whole", "a");
     fs::remove(file("a") / name);
     for (const bool resume : {false, true}) {
       const std::string error = error_of([&] { run("a", resume); });
@@ -162,8 +158,7 @@ TEST_F(RunChecks, AFileOfAnotherRunIsRefused) {
   run("other-over");
   config_.seed = 1;
   const auto error_with = [&](const char* name, const char* of_run, const char* of_other) {
-    fs::remove_all(file("a"));
-    fs::copy(file(of_run), file("a"));
+    copy_run(of_run, "a");
     fs::copy_file(file(of_other) / name, file("a") / name, fs::copy_options::overwrite_existing);
     return error_of([&] { run("a", true); });
   };
@@ -198,8 +193,7 @@ TEST_F(RunChecks, FilesOfTheSameRunWithFewerEpochsAreItsOwn) {
 TEST_F(RunChecks, ALostStateDoesNotBeginTheRunAgain) {
   run("whole");
   const auto error_without = [&](const std::vector<const char*>& names, int more_epochs) {
-    fs::remove_all(file("a"));
-    fs::copy(file("whole"), file("a"));
+    copy_run("whole", "a");
     for (const char* name : names) fs::remove(file("a") / name);
     config_.epochs += more_epochs;
     const std::string error = error_of([&] { run("a", true); });
@@ -221,8 +215,7 @@ TEST_F(RunChecks, ALostStateDoesNotBeginTheRunAgain) {
 TEST_F(RunChecks, LastWeightsThatWereLostAreWrittenAgain) {
   run("whole");
   for (const bool removed : {true, false}) {
-    fs::remove_all(file("a"));
-    fs::copy(file("whole"), file("a"));
+    copy_run("whole", "a");
     fs::remove(file("a/result.json"));
     const std::string bytes = files::read(file("a/last.safetensors"));
     if (removed) {
@@ -355,8 +348,7 @@ TEST_F(RunChecks, WhatIsNoFileIsRefused) {
   for (const char* name :
        {"state.safetensors", "best.safetensors", "last.safetensors", "config.toml", "metrics.jsonl",
         "xray.jsonl", "result.json", "sessions.jsonl", "lock"}) {
-    fs::remove_all(file("a"));
-    fs::copy(file("whole"), file("a"));
+    copy_run("whole", "a");
     fs::remove(file("a") / name);
     ASSERT_EQ(::mkfifo((file("a") / name).c_str(), 0600), 0);
     const std::string error = error_of([&] { run("a", true); });

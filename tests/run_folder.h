@@ -21,6 +21,11 @@ class RunFolderTest : public TinyRun {
 
   std::filesystem::path file(const std::string& name) const { return root_ / name; }
 
+  void copy_run(const std::string& from, const std::string& to) const {
+    std::filesystem::remove_all(file(to));
+    std::filesystem::copy(file(from), file(to));
+  }
+
   // The state written again, whole, after `change` of one of its arrays.
   template <class Value>
   void change_state(const std::string& run, const char* array,

@@ -12,6 +12,7 @@
 
 namespace {
 
+using hdetach::TemporaryFolder;
 using namespace hdetach::program;
 using nlohmann::json;
 

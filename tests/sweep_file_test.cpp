@@ -334,7 +334,7 @@ TEST(Experiments, TransferHasTableOne) {
 
 // Work that grows with the square of the runs would take longer than ctest waits.
 TEST(SweepFile, ADryRunOfVeryManyRunsEnds) {
-  const hdetach::program::TemporaryFolder folder;
+  const hdetach::TemporaryFolder folder;
   std::string text = "task = \"copy\"\nseeds = [1";
   for (int seed = 2; seed <= 150000; ++seed) text += ", " + std::to_string(seed);
   hdetach::files::write(folder / "many.toml", text + "]\n[[setting]]\nname = \"plain\"\n");

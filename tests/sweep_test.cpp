@@ -19,12 +19,12 @@
 namespace {
 
 namespace fs = std::filesystem;
+using hdetach::TemporaryFolder;
 using hdetach::program::contains;
 using hdetach::program::content;
 using hdetach::program::lines;
 using hdetach::program::Result;
 using hdetach::program::run;
-using hdetach::program::TemporaryFolder;
 using nlohmann::json;
 
 using Sweep = hdetach::TinySweep;

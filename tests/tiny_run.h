@@ -34,7 +34,7 @@ class TinyRun : public testing::Test {
     return train::run_until(stop_after, config_, root_ / name, resume);
   }
 
-  program::TemporaryFolder root_;
+  TemporaryFolder root_;
   train::Config config_;
 };
 

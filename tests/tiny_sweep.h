@@ -43,7 +43,7 @@ class TinySweep : public testing::Test {
     return program::lines(program::content(run_folder(name) / "sessions.jsonl"));
   }
 
-  const program::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 inline bool wait_for(const std::function<bool()>& condition) {

@@ -52,7 +52,7 @@ TEST(XrayCli, RandomNetworksAsATableAndAsJson) {
 }
 
 TEST(XrayCli, ARunAndWhatItRecorded) {
-  const hdetach::program::TemporaryFolder root;
+  const hdetach::TemporaryFolder root;
   const std::string out = (root / "a").string();
   const Result trained =
       run("train copy --delay 4 --symbols 2 --hidden 8 --batch 4 --train-size 50 --valid-size 20 "
@@ -77,7 +77,7 @@ TEST(XrayCli, ARunAndWhatItRecorded) {
 // What reads a run takes no number from files that were changed since; a report shows them and
 // says so.
 TEST(XrayCli, ARunWhoseFilesWereChangedIsRefused) {
-  const hdetach::program::TemporaryFolder root;
+  const hdetach::TemporaryFolder root;
   const std::string out = (root / "a").string();
   ASSERT_EQ(
       run("train copy --delay 4 --symbols 2 --hidden 8 --batch 4 --train-size 50 --valid-size "

@@ -8,7 +8,8 @@
 // sum of squares. The floor is one unit in the last place of float32 of |truth|, or four units of
 // its largest value where that is more: of a few numbers plain may have every one right by luck,
 // and twice that luck measures nothing. Where truth is zero, so must be what a kernel gives, unless
-// plain float32 is off too.
+// plain float32 is off too. At the ends of float32's range kernels may exceed it: docs/kernels.md
+// says where.
 #pragma once
 
 #include <ATen/core/Tensor.h>
